@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+/// A whole file mapped read-only. Copies share the mapping; it ends with the last one.
+class MappedFile {
+ public:
+  /// Throws Error(missing | io) naming the path. An empty file maps to no bytes.
+  static MappedFile open(const std::filesystem::path& path);
+
+  std::span<const std::byte> bytes() const noexcept;
+  const std::filesystem::path& path() const noexcept;
+
+  /// Tells the kernel that `part` (of this file) need not stay resident; it is read again on next use.
+  void release(std::span<const std::byte> part) const noexcept;
+
+ private:
+  struct Mapping;
+  explicit MappedFile(std::shared_ptr<const Mapping> mapping) : mapping_(std::move(mapping)) {}
+  std::shared_ptr<const Mapping> mapping_;
+};
+
+/// Reads a whole file. Throws Error(missing | io), or Error(limit_exceeded) when larger than `limit` bytes.
+std::string read_text_file(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 30);
+
+/// Writes to a temporary name beside `path`, flushes, renames. On failure nothing is left. Throws Error(io).
+void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
+
+}  // namespace assay

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace assay {
+
+/// Lower-case hexadecimal SHA-256 of the bytes.
+std::string sha256_hex(std::span<const std::byte> bytes);
+
+/// The same of a whole file, read in pieces. Throws Error(io).
+std::string sha256_hex(const std::filesystem::path& file);
+
+}  // namespace assay

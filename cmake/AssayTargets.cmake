@@ -1,0 +1,35 @@
+# Compile options shared by every target, and the two helpers that each layer uses.
+
+add_library(assay_options INTERFACE)
+target_compile_options(assay_options INTERFACE -Wall -Wextra -Wconversion -Werror -fno-math-errno)
+# A form's bits must not depend on what the compiler chose to fuse: multiply-adds are written out.
+target_compile_options(assay_options INTERFACE -ffp-contract=off)
+target_include_directories(assay_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+if(ASSAY_SANITIZE)
+  target_compile_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all
+                                                 -fno-omit-frame-pointer)
+  target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
+endif()
+if(ASSAY_BUILD_FUZZ)
+  # Every layer carries coverage, so that a fuzzer sees into the parsers that it links.
+  target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# assay_layer(<name> SOURCES ... LINK ...): one static library, one layer of the design.
+function(assay_layer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(assay_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(assay_${name} PUBLIC assay_options ${ARG_LINK})
+endfunction()
+
+# assay_tests(<name> SOURCES ... LINK ...): one GoogleTest program, its cases known to CTest.
+function(assay_tests name)
+  if(NOT ASSAY_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name}_tests ${ARG_SOURCES})
+  target_link_libraries(${name}_tests PRIVATE assay_options ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name}_tests PRIVATE ASSAY_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+  gtest_discover_tests(${name}_tests DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+endfunction()

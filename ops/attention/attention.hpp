@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "ops/form.hpp"
+
+/// Op `attention`: scaled dot-product attention of segments over runs of keys, grouped heads, fp32.
+///
+/// A segment's query i (row first + i) sees, in this order, every key of each of its runs but the last,
+/// and the first i + 1 keys of the last run (its own tokens). Query head h reads key-value head
+/// h / (heads / kv_heads). out = softmax(scale · q·k) · v; with `gate`, out · sigmoid(gate) (Qwen3.5).
+///
+/// Same bits. A query's result depends on its own row and on the keys it sees in their order; where one run
+/// ends and the next begins, what other queries there are, and the number of threads change nothing.
+namespace assay::ops {
+
+/// `length` keys and values, rows of kv_heads · head_dim.
+struct KeyRun {
+  Rows<const float> k;
+  Rows<const float> v;
+  std::size_t length = 0;
+};
+
+struct AttentionSegment {
+  std::size_t first = 0;          ///< row of its first query in q, gate and out
+  std::size_t length = 0;         ///< queries; also the length of its last run
+  std::span<const KeyRun> runs;   ///< ancestors' keys first, its own tokens last
+};
+
+struct AttentionArgs {
+  std::size_t heads = 0;
+  std::size_t kv_heads = 0;  ///< divides heads
+  std::size_t head_dim = 0;
+  float scale = 0;
+  Rows<const float> q;     ///< [tokens, heads · head_dim]
+  Rows<const float> gate;  ///< [tokens, heads · head_dim], or null data for none
+  /// Distance between heads inside a row of q and gate, in elements, at least head_dim: Qwen3.5's q
+  /// projection interleaves query and gate head by head.
+  std::size_t q_head_stride = 0;
+  std::size_t gate_head_stride = 0;
+  Rows<float> out;  ///< [tokens, heads · head_dim]; may not overlap the inputs
+  std::span<const AttentionSegment> segments;
+};
+
+struct AttentionForm {
+  FormInfo info;
+  void (*run)(const Context& context, const AttentionArgs& args);
+};
+
+std::span<const AttentionForm> attention_forms();
+
+}  // namespace assay::ops

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "ops/form.hpp"
+
+/// Op `rms_norm`: y[r, g, i] = x[r, g, i] / √(mean_i x² + eps) · w[i], fp32, over each of `groups` vectors
+/// of `dim` in a row (1 for a layer's norm, the heads for a q/k norm). With `gate`, · silu(gate[r, g, i])
+/// (the gated norm of Gated DeltaNet). The (1 + w) of Qwen3.5 is folded into w when it is loaded.
+/// y may be x. Source: transformers, models/qwen3_5/modeling_qwen3_5.py (Qwen3_5RMSNorm, …RMSNormGated).
+namespace assay::ops {
+
+struct RmsNormArgs {
+  std::size_t rows = 0;
+  std::size_t groups = 1;
+  std::size_t dim = 0;
+  Rows<const float> x;             ///< groups of dim, `x_group_stride` apart
+  std::size_t x_group_stride = 0;  ///< elements; 0 means dim
+  const float* w = nullptr;        ///< [dim]
+  float eps = 0;
+  Rows<const float> gate;          ///< [rows, groups · dim], or null data for none
+  Rows<float> y;
+  std::size_t y_group_stride = 0;  ///< elements; 0 means dim
+};
+
+struct RmsNormForm {
+  FormInfo info;
+  void (*run)(const Context& context, const RmsNormArgs& args);
+};
+
+std::span<const RmsNormForm> rms_norm_forms();
+
+}  // namespace assay::ops
