@@ -22,7 +22,7 @@ function(assay_layer name)
   target_link_libraries(assay_${name} PUBLIC assay_options ${ARG_LINK})
 endfunction()
 
-# assay_tests(<name> SOURCES ... LINK ...): one GoogleTest program, its cases known to CTest.
+# assay_tests(<name> SOURCES ... LINK ...): one GoogleTest program, its cases known to CTest with label <name>.
 function(assay_tests name)
   if(NOT ASSAY_BUILD_TESTS)
     return()
@@ -31,5 +31,5 @@ function(assay_tests name)
   add_executable(${name}_tests ${ARG_SOURCES})
   target_link_libraries(${name}_tests PRIVATE assay_options ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name}_tests PRIVATE ASSAY_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
-  gtest_discover_tests(${name}_tests DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  gtest_discover_tests(${name}_tests DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS ${name})
 endfunction()

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# demo.sh JOBS: builds the program, answers examples/ticket.json, and runs the gate at both precisions.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${1:-$(nproc)}
+assay=build/release/cli/assay
+model=tests/data/kev-tiny-hybrid
+
+scripts/configure.sh release
+cmake --build --preset release --target assay -j "$jobs"
+
+cat << 'END'
+
+An example ticket, answered by the small Qwen3.5 hybrid of the tests. Its weights are random: the numbers
+show that the program runs, and equals its author's code, not that the answers are wise.
+
+END
+"$assay" decide --model "$model/run" --request examples/ticket.json --table
+for precision in fp32 bf16; do
+  echo
+  echo "The gate: 48 recorded requests against the author's fp32 implementation, here in $precision."
+  "$assay" gate decision --model "$model/run" --fixture "$model.fixture.json" --precision "$precision"
+done
+echo
+echo "demo: done. The program is $assay; try: $assay decide --help"
