@@ -18,16 +18,17 @@ namespace assay::backbone {
 
 /// A run of tokens with one parent. Positions follow the parent's end.
 struct Segment {
-  std::span<const std::int32_t> tokens;
+  std::span<const std::int32_t> tokens = {};
   std::int32_t parent = -1;  ///< index of an earlier segment of the same pass; −1: `parent_state`, or a root
-  std::shared_ptr<const SegmentState> parent_state;  ///< a state from earlier: a parent without tokens here
-  bool keep_state = false;                           ///< hand its state back in Pass::states
-  std::vector<std::size_t> readouts;                 ///< indices of its tokens whose hidden vector is wanted
+  std::shared_ptr<const SegmentState> parent_state =
+      {};                                  ///< a state from earlier: a parent without tokens here
+  bool keep_state = false;                 ///< hand its state back in Pass::states
+  std::vector<std::size_t> readouts = {};  ///< indices of its tokens whose hidden vector is wanted
 };
 
 /// What a pass gives: per segment, in the order asked, the final-normed hidden vectors of its readouts.
 struct PassResult {
-  std::vector<std::vector<float>> hidden;             ///< per segment [readouts, hidden_size], row-major
+  std::vector<std::vector<float>> hidden;  ///< per segment [readouts, hidden_size], row-major
   std::vector<std::shared_ptr<const SegmentState>> states;  ///< per segment, null where not kept
 };
 
@@ -44,13 +45,14 @@ struct OpTimes {
 };
 
 /// Called with every layer's output, for tests against an oracle: tap("layer_03", rows, width, values).
-using Tap = std::function<void(std::string_view name, std::size_t rows, std::size_t width, const float* values)>;
+using Tap =
+    std::function<void(std::string_view name, std::size_t rows, std::size_t width, const float* values)>;
 
 struct RunOptions {
-  std::size_t call_tokens = 2048;  ///< L: tokens in one call at most; rounded down to the scan's chunk
+  std::size_t call_tokens = 1024;  ///< L: tokens in one call at most; rounded down to the scan's chunk
   const std::atomic<bool>* cancel = nullptr;  ///< looked at between layers; Error(cancelled)
   OpTimes* times = nullptr;
-  Tap tap = nullptr;               ///< sees calls in order; with one call, whole layers
+  Tap tap = nullptr;  ///< sees calls in order; with one call, whole layers
 };
 
 /// A Qwen3 or Qwen3.5 stack: embedding, blocks, final norm. Weights are packed for the selected forms when
@@ -59,10 +61,10 @@ struct RunOptions {
 /// Runs are serial: one at a time per Backbone.
 class Backbone {
  public:
-  /// Reads every tensor it needs from `weights` (names without the checkpoint's prefix: "embed_tokens.weight",
-  /// "layers.0.…", "norm.weight"), checks shapes, packs. `progress(done, total)` counts layers.
-  /// Throws Error(missing | mismatch | non_finite) naming tensor and file. `weights` must outlive the backbone
-  /// where the embedding table stays mapped, so it is shared.
+  /// Reads every tensor it needs from `weights` (names without the checkpoint's prefix:
+  /// "embed_tokens.weight", "layers.0.…", "norm.weight"), checks shapes, packs. `progress(done, total)`
+  /// counts layers. Throws Error(missing | mismatch | non_finite) naming tensor and file. `weights` must
+  /// outlive the backbone where the embedding table stays mapped, so it is shared.
   Backbone(formats::ModelConfig config, std::shared_ptr<const formats::TensorSource> weights,
            const ops::Selection& selection, device::ThreadPool& threads,
            const std::function<void(std::size_t, std::size_t)>& progress = nullptr);

@@ -17,13 +17,14 @@ namespace assay::backbone {
 class SegmentState {
  public:
   /// Room for `tokens` positions starting at `position`, behind `parent` (null for a root).
-  SegmentState(const formats::ModelConfig& config, std::size_t tokens, std::shared_ptr<const SegmentState> parent);
+  SegmentState(const formats::ModelConfig& config, std::size_t tokens,
+               std::shared_ptr<const SegmentState> parent);
 
-  std::size_t tokens() const noexcept { return tokens_; }    ///< its own, run so far
+  std::size_t tokens() const noexcept { return tokens_; }  ///< its own, run so far
   std::size_t capacity() const noexcept { return capacity_; }
-  std::size_t position() const noexcept;                     ///< of its first token
+  std::size_t position() const noexcept;  ///< of its first token
   std::size_t end() const noexcept { return position() + tokens_; }
-  std::size_t bytes() const noexcept;                        ///< its own, parents apart
+  std::size_t bytes() const noexcept;  ///< its own, parents apart
   const std::shared_ptr<const SegmentState>& parent() const noexcept { return parent_; }
 
   struct Layer {

@@ -1,0 +1,367 @@
+#include "backbone/layer_runner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace assay::backbone {
+
+using formats::Family;
+using formats::LayerType;
+using formats::ModelConfig;
+
+/// Adds the wall time of its own life to the profile.
+class LayerRunner::Timed {
+ public:
+  Timed(OpTimes* times, std::string_view op, double operations)
+      : times_(times), op_(op), operations_(operations), begin_(std::chrono::steady_clock::now()) {}
+  ~Timed() {
+    if (times_ == nullptr) return;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin_;
+    times_->add(op_, elapsed.count(), operations_);
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  OpTimes* times_;
+  std::string_view op_;
+  double operations_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+namespace {
+
+std::size_t attention_projection_width(const ModelConfig& config) {
+  const std::size_t gates = config.family == Family::qwen3_5 ? 2 : 1;
+  return (gates * config.heads + 2 * config.kv_heads) * config.head_dim;
+}
+
+std::size_t linear_projection_width(const ModelConfig& config) {
+  return config.conv_channels() + config.linear_value_size() + 2 * config.linear_value_heads;
+}
+
+bool has_linear_layers(const ModelConfig& config) {
+  return std::find(config.layers.begin(), config.layers.end(), LayerType::linear_attention) !=
+         config.layers.end();
+}
+
+double size(std::size_t value) {
+  return static_cast<double>(value);
+}
+
+}  // namespace
+
+LayerRunner::LayerRunner(const ModelConfig& config, const BackboneWeights& weights,
+                         const ops::Selection& selection, const ops::Context& context, OpTimes* times)
+    : config_(config), weights_(weights), forms_(selection), context_(context), times_(times) {}
+
+void LayerRunner::begin(const Call& call, std::span<const LiveSegment> segments,
+                        std::span<const std::int32_t> parents) {
+  call_ = &call;
+  segments_ = segments;
+  rows_ = call.tokens;
+  const bool linear = has_linear_layers(config_);
+  projection_width_ = std::max(2 * config_.intermediate_size, attention_projection_width(config_));
+  std::size_t mixed_width = config_.heads * config_.head_dim;
+  if (linear) {
+    projection_width_ = std::max(projection_width_, linear_projection_width(config_));
+    mixed_width = std::max(mixed_width, config_.linear_value_size());
+  }
+  device::Arena& arena = context_.arena;
+  hidden_ = arena.allocate<float>(rows_ * config_.hidden_size);
+  normed_ = arena.allocate<float>(rows_ * config_.hidden_size);
+  projection_ = arena.allocate<float>(rows_ * projection_width_);
+  mixed_ = arena.allocate<float>(rows_ * mixed_width);
+  convolved_ = linear ? arena.allocate<float>(rows_ * config_.conv_channels()) : std::span<float>();
+  cos_ = arena.allocate<float>(rows_ * config_.rotary_dim / 2);
+  sin_ = arena.allocate<float>(rows_ * config_.rotary_dim / 2);
+  plan_levels(call, parents);
+  compute_rope(call, segments);
+}
+
+void LayerRunner::plan_levels(const Call& call, std::span<const std::int32_t> parents) {
+  levels_.clear();
+  std::vector<std::size_t> level_of(parents.size(), 0);  // one more than its level; 0: not in this call
+  for (std::size_t i = 0; i < call.pieces.size(); ++i) {
+    const std::size_t segment = call.pieces[i].segment;
+    const std::size_t level = parents[segment] < 0 ? 0 : level_of[static_cast<std::size_t>(parents[segment])];
+    level_of[segment] = level + 1;
+    if (levels_.size() <= level) levels_.resize(level + 1);
+    levels_[level].push_back(i);
+  }
+}
+
+void LayerRunner::compute_rope(const Call& call, std::span<const LiveSegment> segments) {
+  std::vector<std::int32_t> positions(rows_);
+  for (const Piece& piece : call.pieces) {
+    const SegmentState* parent = segments[piece.segment].parent;
+    const std::size_t start =
+        (parent == nullptr ? 0 : parent->position() + parent->capacity()) + piece.offset;
+    for (std::size_t t = 0; t < piece.count; ++t)
+      positions[piece.row + t] = static_cast<std::int32_t>(start + t);
+  }
+  ops::rope_table(positions, config_.rotary_dim, config_.rope_theta, cos_, sin_);
+}
+
+void LayerRunner::embed(std::span<const std::int32_t> tokens) {
+  const Timed timed(times_, "embed", 0);
+  forms_.embed->run(context_, {.type = weights_.embedding.type,
+                               .table = weights_.embedding.data,
+                               .vocabulary = config_.vocabulary_size,
+                               .dim = config_.hidden_size,
+                               .ids = tokens,
+                               .y = {hidden_.data(), config_.hidden_size}});
+}
+
+void LayerRunner::final_norm(std::size_t row, std::span<float> out) {
+  forms_.rms_norm->run(context_, {.rows = 1,
+                                  .dim = config_.hidden_size,
+                                  .x = {hidden_.data() + row * config_.hidden_size, config_.hidden_size},
+                                  .w = weights_.final_norm.data(),
+                                  .eps = config_.rms_norm_eps,
+                                  .y = {out.data(), config_.hidden_size}});
+}
+
+void LayerRunner::norm(const float* x, const std::vector<float>& weight, float* y) {
+  const Timed timed(times_, "rms_norm", 0);
+  forms_.rms_norm->run(context_, {.rows = rows_,
+                                  .dim = config_.hidden_size,
+                                  .x = {x, config_.hidden_size},
+                                  .w = weight.data(),
+                                  .eps = config_.rms_norm_eps,
+                                  .y = {y, config_.hidden_size}});
+}
+
+void LayerRunner::product(const ops::MatmulWeight& w, ops::Rows<const float> x, ops::Rows<float> y,
+                          bool accumulate) {
+  const Timed timed(times_, "matmul", 2.0 * size(rows_) * size(w.n) * size(w.k));
+  const device::Arena::Scope scope(context_.arena);
+  ops::matmul(context_, {.x = x, .m = rows_, .w = &w, .y = y, .accumulate = accumulate});
+}
+
+void LayerRunner::layer(std::size_t index) {
+  const LayerWeights& weights = weights_.layers[index];
+  norm(hidden_.data(), weights.input_norm, normed_.data());
+  if (weights.type == LayerType::full_attention) {
+    full_attention(index, weights.attention);
+  } else {
+    linear_attention(index, weights.linear);
+  }
+  norm(hidden_.data(), weights.post_attention_norm, normed_.data());
+  mlp(weights);
+}
+
+void LayerRunner::mlp(const LayerWeights& weights) {
+  const std::size_t inner = config_.intermediate_size;
+  const std::size_t stride = 2 * inner;
+  product(weights.gate_up, {normed_.data(), config_.hidden_size}, {projection_.data(), stride}, false);
+  {
+    const Timed timed(times_, "swiglu", 0);
+    forms_.swiglu->run(context_, {.rows = rows_,
+                                  .dim = inner,
+                                  .gate = {projection_.data(), stride},
+                                  .up = {projection_.data() + inner, stride},
+                                  .y = {projection_.data(), stride}});
+  }
+  product(weights.down, {projection_.data(), stride}, {hidden_.data(), config_.hidden_size}, true);
+}
+
+void LayerRunner::full_attention(std::size_t index, const AttentionWeights& weights) {
+  const std::size_t width = config_.heads * config_.head_dim;
+  product(weights.qkv, {normed_.data(), config_.hidden_size}, {projection_.data(), weights.qkv.n}, false);
+  rotate_and_store_keys(index, weights);
+  attend(index);
+  product(weights.out, {mixed_.data(), width}, {hidden_.data(), config_.hidden_size}, true);
+}
+
+void LayerRunner::rotate_and_store_keys(std::size_t index, const AttentionWeights& weights) {
+  const std::size_t dim = config_.head_dim;
+  const std::size_t query_stride = config_.family == Family::qwen3_5 ? 2 * dim : dim;
+  const std::size_t stride = weights.qkv.n;
+  float* q = projection_.data();
+  float* k = q + config_.heads * query_stride;
+  float* v = k + config_.kv_heads * dim;
+  const auto prepare = [&](float* x, std::size_t heads, std::size_t head_stride,
+                           const std::vector<float>& norm) {
+    {
+      const Timed timed(times_, "rms_norm", 0);
+      forms_.rms_norm->run(context_, {.rows = rows_,
+                                      .groups = heads,
+                                      .dim = dim,
+                                      .x = {x, stride},
+                                      .x_group_stride = head_stride,
+                                      .w = norm.data(),
+                                      .eps = config_.rms_norm_eps,
+                                      .y = {x, stride},
+                                      .y_group_stride = head_stride});
+    }
+    const Timed timed(times_, "rope", 0);
+    forms_.rope->run(context_, {.rows = rows_,
+                                .heads = heads,
+                                .rotary_dim = config_.rotary_dim,
+                                .x = {x, stride},
+                                .head_stride = head_stride,
+                                .cos = cos_.data(),
+                                .sin = sin_.data()});
+  };
+  prepare(q, config_.heads, query_stride, weights.q_norm);
+  prepare(k, config_.kv_heads, dim, weights.k_norm);
+
+  const std::size_t key_width = config_.kv_heads * dim;
+  for (const Piece& piece : call_->pieces) {
+    SegmentState* state = segments_[piece.segment].state.get();
+    if (state == nullptr) continue;
+    SegmentState::Layer& kept = state->layer(index);
+    for (std::size_t t = 0; t < piece.count; ++t) {
+      const std::size_t source = (piece.row + t) * stride;
+      const std::size_t target = (piece.offset + t) * key_width;
+      std::memcpy(kept.k.data() + target, k + source, key_width * sizeof(float));
+      std::memcpy(kept.v.data() + target, v + source, key_width * sizeof(float));
+    }
+  }
+}
+
+namespace {
+
+/// Keys of the parent and its parents, oldest first. A parent is whole by the time that a child runs.
+void append_ancestor_runs(const SegmentState* state, std::size_t layer, std::size_t width,
+                          std::vector<ops::KeyRun>& runs) {
+  if (state == nullptr) return;
+  append_ancestor_runs(state->parent().get(), layer, width, runs);
+  const SegmentState::Layer& kept = state->layer(layer);
+  runs.push_back({{kept.k.data(), width}, {kept.v.data(), width}, state->capacity()});
+}
+
+}  // namespace
+
+void LayerRunner::attend(std::size_t index) {
+  const std::size_t dim = config_.head_dim;
+  const bool gated = config_.family == Family::qwen3_5;
+  const std::size_t query_stride = gated ? 2 * dim : dim;
+  const std::size_t stride = attention_projection_width(config_);
+  const std::size_t key_width = config_.kv_heads * dim;
+  const float* q = projection_.data();
+  const float* k = q + config_.heads * query_stride;
+
+  std::vector<std::vector<ops::KeyRun>> runs(call_->pieces.size());
+  std::vector<ops::AttentionSegment> queries(call_->pieces.size());
+  double operations = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Piece& piece = call_->pieces[i];
+    const LiveSegment& segment = segments_[piece.segment];
+    append_ancestor_runs(segment.parent, index, key_width, runs[i]);
+    if (piece.offset > 0) {
+      const SegmentState::Layer& kept = segment.state->layer(index);
+      runs[i].push_back({{kept.k.data(), key_width}, {kept.v.data(), key_width}, piece.offset});
+    }
+    const float* own = k + piece.row * stride;
+    runs[i].push_back({{own, stride}, {own + key_width, stride}, piece.count});
+    queries[i] = {piece.row, piece.count, runs[i]};
+    double seen = -size(piece.count) / 2;  // the causal half of the last run
+    for (const ops::KeyRun& run : runs[i]) seen += size(run.length);
+    operations += 4.0 * size(piece.count) * seen * size(config_.heads * dim);
+  }
+  const Timed timed(times_, "attention", operations);
+  const device::Arena::Scope scope(context_.arena);
+  forms_.attention->run(context_, {.heads = config_.heads,
+                                   .kv_heads = config_.kv_heads,
+                                   .head_dim = dim,
+                                   .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
+                                   .q = {q, stride},
+                                   .gate = {gated ? q + dim : nullptr, stride},
+                                   .q_head_stride = query_stride,
+                                   .gate_head_stride = query_stride,
+                                   .out = {mixed_.data(), config_.heads * dim},
+                                   .segments = queries});
+}
+
+void LayerRunner::linear_attention(std::size_t index, const LinearAttentionWeights& weights) {
+  const std::size_t width = config_.linear_value_size();
+  product(weights.in, {normed_.data(), config_.hidden_size}, {projection_.data(), weights.in.n}, false);
+  convolve(index, weights);
+  recur(index, weights);
+  {
+    const Timed timed(times_, "rms_norm", 0);
+    const float* z = projection_.data() + config_.conv_channels();
+    forms_.rms_norm->run(context_, {.rows = rows_,
+                                    .groups = config_.linear_value_heads,
+                                    .dim = config_.linear_value_dim,
+                                    .x = {mixed_.data(), width},
+                                    .w = weights.norm.data(),
+                                    .eps = config_.rms_norm_eps,
+                                    .gate = {z, weights.in.n},
+                                    .y = {mixed_.data(), width}});
+  }
+  product(weights.out, {mixed_.data(), width}, {hidden_.data(), config_.hidden_size}, true);
+}
+
+std::vector<ops::SequenceSegment> LayerRunner::sequences(std::size_t index,
+                                                         const std::vector<std::size_t>& pieces,
+                                                         device::Buffer<float> SegmentState::Layer::*member) {
+  std::vector<ops::SequenceSegment> result;
+  result.reserve(pieces.size());
+  for (const std::size_t i : pieces) {
+    const Piece& piece = call_->pieces[i];
+    const LiveSegment& segment = segments_[piece.segment];
+    ops::SequenceSegment sequence{.first = piece.row, .length = piece.count};
+    if (segment.state != nullptr) sequence.final = (segment.state->layer(index).*member).data();
+    if (piece.offset > 0) {
+      // The state goes on in place; an op reads and writes apart.
+      const device::Buffer<float>& kept = segment.state->layer(index).*member;
+      const std::span<float> copy = context_.arena.allocate<float>(kept.size());
+      std::memcpy(copy.data(), kept.data(), kept.bytes());
+      sequence.initial = copy.data();
+    } else if (segment.parent != nullptr) {
+      sequence.initial = (segment.parent->layer(index).*member).data();
+    }
+    result.push_back(sequence);
+  }
+  return result;
+}
+
+void LayerRunner::convolve(std::size_t index, const LinearAttentionWeights& weights) {
+  const std::size_t channels = config_.conv_channels();
+  const Timed timed(times_, "causal_conv1d",
+                    2.0 * size(rows_) * size(channels) * size(config_.linear_conv_width));
+  for (const std::vector<std::size_t>& level : levels_) {
+    const device::Arena::Scope scope(context_.arena);
+    const auto segments = sequences(index, level, &SegmentState::Layer::conv);
+    forms_.causal_conv1d->run(context_, {.channels = channels,
+                                         .width = config_.linear_conv_width,
+                                         .w = weights.conv.data(),
+                                         .x = {projection_.data(), weights.in.n},
+                                         .y = {convolved_.data(), channels},
+                                         .segments = segments});
+  }
+}
+
+void LayerRunner::recur(std::size_t index, const LinearAttentionWeights& weights) {
+  const std::size_t channels = config_.conv_channels();
+  const std::size_t key_size = config_.linear_key_size();
+  const float* b = projection_.data() + channels + config_.linear_value_size();
+  // Decay, Sᵀk, the rank-one update and Sᵀq: seven operations an element of the state and token.
+  const double operations =
+      7.0 * size(rows_) *
+      size(config_.linear_value_heads * config_.linear_key_dim * config_.linear_value_dim);
+  const Timed timed(times_, "gated_delta_rule", operations);
+  for (const std::vector<std::size_t>& level : levels_) {
+    const device::Arena::Scope scope(context_.arena);
+    const auto segments = sequences(index, level, &SegmentState::Layer::recurrent);
+    forms_.gated_delta_rule->run(context_, {.key_heads = config_.linear_key_heads,
+                                            .value_heads = config_.linear_value_heads,
+                                            .key_dim = config_.linear_key_dim,
+                                            .value_dim = config_.linear_value_dim,
+                                            .q = {convolved_.data(), channels},
+                                            .k = {convolved_.data() + key_size, channels},
+                                            .v = {convolved_.data() + 2 * key_size, channels},
+                                            .a = {b + config_.linear_value_heads, weights.in.n},
+                                            .b = {b, weights.in.n},
+                                            .decay = weights.decay.data(),
+                                            .dt_bias = weights.dt_bias.data(),
+                                            .o = {mixed_.data(), config_.linear_value_size()},
+                                            .segments = segments});
+  }
+}
+
+}  // namespace assay::backbone

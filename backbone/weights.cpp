@@ -1,0 +1,197 @@
+#include "backbone/weights.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace assay::backbone {
+namespace {
+
+using formats::Family;
+using formats::LayerType;
+using formats::ModelConfig;
+using formats::TensorSource;
+
+/// One tensor of a fused product: its rows follow those of the part before it.
+struct Part {
+  std::string name;
+  std::size_t rows;
+};
+
+class Loader {
+ public:
+  Loader(const ModelConfig& config, const TensorSource& source, const ops::MatmulForm& form)
+      : config_(config), source_(source), form_(form) {}
+
+  /// A vector of `size`; with Qwen3.5's norms stored as the distance from one, `plus_one` adds it.
+  std::vector<float> vector(const std::string& name, std::size_t size, bool plus_one = false) const {
+    std::vector<float> values = formats::read_tensor(source_, name, std::array<std::uint64_t, 1>{size});
+    source_.release(name);
+    if (plus_one) {
+      for (float& value : values) value = 1.0f + value;
+    }
+    return values;
+  }
+
+  std::vector<float> norm(const std::string& name, std::size_t size) const {
+    return vector(name, size, config_.family == Family::qwen3_5);
+  }
+
+  ops::MatmulWeight fused(const std::vector<Part>& parts, std::size_t k) const {
+    std::size_t n = 0;
+    for (const Part& part : parts) {
+      formats::require(source_, part.name, std::array<std::uint64_t, 2>{part.rows, k});
+      n += part.rows;
+    }
+    ops::MatmulWeight packed =
+        form_.pack(n, k, [&](std::size_t first, std::size_t count, std::span<float> rows) {
+          read_rows(parts, k, first, count, rows);
+        });
+    for (const Part& part : parts) source_.release(part.name);
+    return packed;
+  }
+
+ private:
+  void read_rows(const std::vector<Part>& parts, std::size_t k, std::size_t first, std::size_t count,
+                 std::span<float> rows) const {
+    std::size_t part_begin = 0;
+    for (const Part& part : parts) {
+      const std::size_t begin = std::max(first, part_begin);
+      const std::size_t end = std::min(first + count, part_begin + part.rows);
+      if (begin < end) {
+        source_.read_rows(part.name, begin - part_begin, end - begin,
+                          rows.subspan((begin - first) * k, (end - begin) * k));
+      }
+      part_begin += part.rows;
+    }
+  }
+
+  const ModelConfig& config_;
+  const TensorSource& source_;
+  const ops::MatmulForm& form_;
+};
+
+AttentionWeights load_attention(const Loader& loader, const ModelConfig& config, const std::string& prefix) {
+  const std::size_t query_size = config.heads * config.head_dim;
+  const std::size_t key_size = config.kv_heads * config.head_dim;
+  const std::size_t gates = config.family == Family::qwen3_5 ? 2 : 1;
+  AttentionWeights weights;
+  weights.qkv = loader.fused({{prefix + "q_proj.weight", gates * query_size},
+                              {prefix + "k_proj.weight", key_size},
+                              {prefix + "v_proj.weight", key_size}},
+                             config.hidden_size);
+  weights.out = loader.fused({{prefix + "o_proj.weight", config.hidden_size}}, query_size);
+  weights.q_norm = loader.norm(prefix + "q_norm.weight", config.head_dim);
+  weights.k_norm = loader.norm(prefix + "k_norm.weight", config.head_dim);
+  return weights;
+}
+
+std::vector<float> load_conv(const TensorSource& source, const ModelConfig& config, const std::string& name) {
+  const std::size_t channels = config.conv_channels();
+  const std::size_t width = config.linear_conv_width;
+  const std::vector<float> stored =
+      formats::read_tensor(source, name, std::array<std::uint64_t, 3>{channels, 1, width});
+  std::vector<float> transposed(stored.size());
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t j = 0; j < width; ++j) transposed[j * channels + c] = stored[c * width + j];
+  }
+  source.release(name);
+  return transposed;
+}
+
+LinearAttentionWeights load_linear_attention(const Loader& loader, const TensorSource& source,
+                                             const ModelConfig& config, const std::string& prefix) {
+  LinearAttentionWeights weights;
+  weights.in = loader.fused({{prefix + "in_proj_qkv.weight", config.conv_channels()},
+                             {prefix + "in_proj_z.weight", config.linear_value_size()},
+                             {prefix + "in_proj_b.weight", config.linear_value_heads},
+                             {prefix + "in_proj_a.weight", config.linear_value_heads}},
+                            config.hidden_size);
+  weights.out = loader.fused({{prefix + "out_proj.weight", config.hidden_size}}, config.linear_value_size());
+  weights.conv = load_conv(source, config, prefix + "conv1d.weight");
+  weights.decay = loader.vector(prefix + "A_log", config.linear_value_heads);
+  for (float& value : weights.decay) value = -std::exp(value);
+  weights.dt_bias = loader.vector(prefix + "dt_bias", config.linear_value_heads);
+  weights.norm = loader.vector(prefix + "norm.weight", config.linear_value_dim);
+  return weights;
+}
+
+LayerWeights load_layer(const Loader& loader, const TensorSource& source, const ModelConfig& config,
+                        std::size_t index) {
+  const std::string prefix = "layers." + std::to_string(index) + ".";
+  LayerWeights weights;
+  weights.type = config.layers[index];
+  weights.input_norm = loader.norm(prefix + "input_layernorm.weight", config.hidden_size);
+  weights.post_attention_norm = loader.norm(prefix + "post_attention_layernorm.weight", config.hidden_size);
+  if (weights.type == LayerType::full_attention) {
+    weights.attention = load_attention(loader, config, prefix + "self_attn.");
+  } else {
+    weights.linear = load_linear_attention(loader, source, config, prefix + "linear_attn.");
+  }
+  weights.gate_up = loader.fused({{prefix + "mlp.gate_proj.weight", config.intermediate_size},
+                                  {prefix + "mlp.up_proj.weight", config.intermediate_size}},
+                                 config.hidden_size);
+  weights.down =
+      loader.fused({{prefix + "mlp.down_proj.weight", config.hidden_size}}, config.intermediate_size);
+  return weights;
+}
+
+std::size_t packed_bytes(const LayerWeights& layer) {
+  return layer.attention.qkv.data.bytes() + layer.attention.out.data.bytes() + layer.linear.in.data.bytes() +
+         layer.linear.out.data.bytes() + layer.gate_up.data.bytes() + layer.down.data.bytes();
+}
+
+/// Reads the whole table once: a table that stays mapped must not give a NaN to the one request that uses
+/// the bad row.
+EmbeddingTable load_embedding(std::shared_ptr<const TensorSource> source, const ModelConfig& config) {
+  constexpr std::size_t kRowsAtOnce = 256;
+  const std::string name = "embed_tokens.weight";
+  const std::size_t dim = config.hidden_size;
+  const formats::TensorInfo& info =
+      formats::require(*source, name, std::array<std::uint64_t, 2>{config.vocabulary_size, dim});
+  EmbeddingTable table;
+  table.type = info.type;
+  table.data = source->stored_bytes(name).data();
+  const bool stored = table.data != nullptr && info.type != DType::f64;
+  if (!stored) table.owned = device::Buffer<float>(config.vocabulary_size * dim);
+  std::vector<float> checked(stored ? kRowsAtOnce * dim : 0);
+  for (std::size_t first = 0; first < config.vocabulary_size; first += kRowsAtOnce) {
+    const std::size_t count = std::min(kRowsAtOnce, config.vocabulary_size - first);
+    const std::span<float> out =
+        stored ? std::span(checked).first(count * dim) : table.owned.span().subspan(first * dim, count * dim);
+    source->read_rows(name, first, count, out);
+  }
+  source->release(name);
+  if (!stored) {
+    table.type = DType::f32;
+    table.data = reinterpret_cast<const std::byte*>(table.owned.data());
+  }
+  table.source = std::move(source);
+  return table;
+}
+
+}  // namespace
+
+BackboneWeights load_weights(const ModelConfig& config, std::shared_ptr<const TensorSource> source,
+                             const ops::MatmulForm& form,
+                             const std::function<void(std::size_t, std::size_t)>& progress) {
+  const Loader loader(config, *source, form);
+  BackboneWeights weights;
+  weights.final_norm = loader.norm("norm.weight", config.hidden_size);
+  const std::size_t total = config.layers.size();
+  weights.layers.reserve(total);
+  for (std::size_t i = 0; i < total; ++i) {
+    weights.layers.push_back(load_layer(loader, *source, config, i));
+    weights.bytes += packed_bytes(weights.layers.back());
+    if (progress) progress(i + 1, total);
+  }
+  weights.embedding = load_embedding(std::move(source), config);
+  weights.bytes += storage_bytes(weights.embedding.type, config.vocabulary_size * config.hidden_size);
+  return weights;
+}
+
+}  // namespace assay::backbone
