@@ -34,17 +34,28 @@ void convert_q8_0(const std::byte* data, std::span<float> out) {
 
 std::string_view to_string(DType type) {
   switch (type) {
-    case DType::f64: return "F64";
-    case DType::f32: return "F32";
-    case DType::f16: return "F16";
-    case DType::bf16: return "BF16";
-    case DType::i64: return "I64";
-    case DType::i32: return "I32";
-    case DType::i16: return "I16";
-    case DType::i8: return "I8";
-    case DType::u8: return "U8";
-    case DType::boolean: return "BOOL";
-    case DType::q8_0: return "Q8_0";
+    case DType::f64:
+      return "F64";
+    case DType::f32:
+      return "F32";
+    case DType::f16:
+      return "F16";
+    case DType::bf16:
+      return "BF16";
+    case DType::i64:
+      return "I64";
+    case DType::i32:
+      return "I32";
+    case DType::i16:
+      return "I16";
+    case DType::i8:
+      return "I8";
+    case DType::u8:
+      return "U8";
+    case DType::boolean:
+      return "BOOL";
+    case DType::q8_0:
+      return "Q8_0";
   }
   return "?";
 }
@@ -52,16 +63,21 @@ std::string_view to_string(DType type) {
 std::size_t element_bytes(DType type) {
   switch (type) {
     case DType::f64:
-    case DType::i64: return 8;
+    case DType::i64:
+      return 8;
     case DType::f32:
-    case DType::i32: return 4;
+    case DType::i32:
+      return 4;
     case DType::f16:
     case DType::bf16:
-    case DType::i16: return 2;
+    case DType::i16:
+      return 2;
     case DType::i8:
     case DType::u8:
-    case DType::boolean: return 1;
-    case DType::q8_0: break;
+    case DType::boolean:
+      return 1;
+    case DType::q8_0:
+      break;
   }
   throw Error(ErrorKind::internal, {.where = "element_bytes", .found = "a block type has no element size"});
 }
@@ -113,7 +129,9 @@ std::uint16_t float_to_f16(float value) {
 void convert_to_float(DType type, const std::byte* data, std::span<float> out) {
   const std::size_t n = out.size();
   switch (type) {
-    case DType::f32: std::memcpy(out.data(), data, n * sizeof(float)); return;
+    case DType::f32:
+      std::memcpy(out.data(), data, n * sizeof(float));
+      return;
     case DType::bf16:
       for (std::size_t i = 0; i < n; ++i) out[i] = bf16_to_float(load<std::uint16_t>(data + 2 * i));
       return;
@@ -123,11 +141,15 @@ void convert_to_float(DType type, const std::byte* data, std::span<float> out) {
     case DType::f64:
       for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(load<double>(data + 8 * i));
       return;
-    case DType::q8_0: convert_q8_0(data, out); return;
-    default: break;
+    case DType::q8_0:
+      convert_q8_0(data, out);
+      return;
+    default:
+      break;
   }
-  throw Error(ErrorKind::unsupported,
-              {.where = std::string(to_string(type)), .found = "an integer type", .expected = "a floating type"});
+  throw Error(
+      ErrorKind::unsupported,
+      {.where = std::string(to_string(type)), .found = "an integer type", .expected = "a floating type"});
 }
 
 }  // namespace assay

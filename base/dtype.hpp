@@ -21,7 +21,9 @@ std::size_t element_bytes(DType type);
 std::size_t storage_bytes(DType type, std::uint64_t count);
 
 /// bf16 to fp32, exact.
-inline float bf16_to_float(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+inline float bf16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
 
 /// fp32 to bf16, round to nearest, ties to even; NaN stays NaN (quieted).
 inline std::uint16_t float_to_bf16(float value) {

@@ -7,16 +7,26 @@ namespace assay {
 
 std::string_view to_string(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::invalid_argument: return "invalid argument";
-    case ErrorKind::limit_exceeded: return "limit exceeded";
-    case ErrorKind::malformed: return "malformed";
-    case ErrorKind::missing: return "missing";
-    case ErrorKind::mismatch: return "mismatch";
-    case ErrorKind::unsupported: return "unsupported";
-    case ErrorKind::non_finite: return "non-finite";
-    case ErrorKind::io: return "input/output";
-    case ErrorKind::cancelled: return "cancelled";
-    case ErrorKind::internal: return "internal";
+    case ErrorKind::invalid_argument:
+      return "invalid argument";
+    case ErrorKind::limit_exceeded:
+      return "limit exceeded";
+    case ErrorKind::malformed:
+      return "malformed";
+    case ErrorKind::missing:
+      return "missing";
+    case ErrorKind::mismatch:
+      return "mismatch";
+    case ErrorKind::unsupported:
+      return "unsupported";
+    case ErrorKind::non_finite:
+      return "non-finite";
+    case ErrorKind::io:
+      return "input/output";
+    case ErrorKind::cancelled:
+      return "cancelled";
+    case ErrorKind::internal:
+      return "internal";
   }
   return "unknown";
 }

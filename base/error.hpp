@@ -26,10 +26,10 @@ std::string_view to_string(ErrorKind kind);
 class Error : public std::exception {
  public:
   struct Parts {
-    std::string where;         ///< file, tensor, field or flag
-    std::string found;         ///< what is there
-    std::string expected = {}; ///< what was needed, when it can be said
-    std::string advice = {};   ///< what to do about it
+    std::string where;          ///< file, tensor, field or flag
+    std::string found;          ///< what is there
+    std::string expected = {};  ///< what was needed, when it can be said
+    std::string advice = {};    ///< what to do about it
   };
 
   Error(ErrorKind kind, Parts parts);

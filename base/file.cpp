@@ -80,8 +80,12 @@ MappedFile MappedFile::open(const std::filesystem::path& path) {
   return MappedFile(std::make_shared<const Mapping>(path, bytes));
 }
 
-std::span<const std::byte> MappedFile::bytes() const noexcept { return mapping_->bytes; }
-const std::filesystem::path& MappedFile::path() const noexcept { return mapping_->path; }
+std::span<const std::byte> MappedFile::bytes() const noexcept {
+  return mapping_->bytes;
+}
+const std::filesystem::path& MappedFile::path() const noexcept {
+  return mapping_->path;
+}
 
 void MappedFile::release(std::span<const std::byte> part) const noexcept {
   // Whole pages inside the part only: a neighbour's first bytes may share the last page.

@@ -17,7 +17,9 @@ class Digest {
   Digest() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
     check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
   }
-  void update(const void* data, std::size_t size) { check(EVP_DigestUpdate(context_.get(), data, size) == 1); }
+  void update(const void* data, std::size_t size) {
+    check(EVP_DigestUpdate(context_.get(), data, size) == 1);
+  }
   std::string hex() {
     std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
     unsigned int size = 0;

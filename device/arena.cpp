@@ -17,7 +17,9 @@ std::size_t aligned(std::size_t bytes) {
 
 }  // namespace
 
-Arena::~Arena() { release_blocks(); }
+Arena::~Arena() {
+  release_blocks();
+}
 
 void Arena::release_blocks() noexcept {
   for (const Block& block : blocks_) free_pages(block.data, block.size);
@@ -68,7 +70,8 @@ Arena::Scope::Scope(Arena& arena)
 }
 
 Arena::Scope::~Scope() {
-  for (std::size_t i = block_; i < arena_.blocks_.size(); ++i) arena_.blocks_[i].used = i == block_ ? offset_ : 0;
+  for (std::size_t i = block_; i < arena_.blocks_.size(); ++i)
+    arena_.blocks_[i].used = i == block_ ? offset_ : 0;
   arena_.current_ = block_;
   if (--arena_.scopes_ == 0 && arena_.blocks_.size() > 1) {
     // One block of the whole size from the next allocation on; this cannot throw.

@@ -25,7 +25,9 @@ Leaf cpuid(unsigned leaf, unsigned subleaf) {
   return r;
 }
 
-bool bit(unsigned word, unsigned index) { return ((word >> index) & 1u) != 0; }
+bool bit(unsigned word, unsigned index) {
+  return ((word >> index) & 1u) != 0;
+}
 
 std::uint64_t enabled_state() {
   unsigned low = 0;
@@ -54,8 +56,8 @@ CpuFeatureSet detect() {
     if (present) found |= static_cast<CpuFeatureSet>(feature);
   };
   add(ymm && bit(extended.ebx, 5) && bit(basic.ecx, 12), CpuFeature::avx2);
-  const bool avx512 = zmm && bit(extended.ebx, 16) && bit(extended.ebx, 17) && bit(extended.ebx, 30) &&
-                      bit(extended.ebx, 31);
+  const bool avx512 =
+      zmm && bit(extended.ebx, 16) && bit(extended.ebx, 17) && bit(extended.ebx, 30) && bit(extended.ebx, 31);
   add(avx512, CpuFeature::avx512);
   add(avx512 && bit(extended1.eax, 5), CpuFeature::avx512_bf16);
   add(avx512 && tiles && bit(extended.edx, 22) && bit(extended.edx, 24) && request_tile_permission(),
@@ -64,9 +66,13 @@ CpuFeatureSet detect() {
 }
 
 #elif defined(__aarch64__)
-CpuFeatureSet detect() { return static_cast<CpuFeatureSet>(CpuFeature::neon); }
+CpuFeatureSet detect() {
+  return static_cast<CpuFeatureSet>(CpuFeature::neon);
+}
 #else
-CpuFeatureSet detect() { return 0; }
+CpuFeatureSet detect() {
+  return 0;
+}
 #endif
 
 }  // namespace
@@ -76,7 +82,9 @@ CpuFeatureSet cpu_features() {
   return features;
 }
 
-bool cpu_supports(CpuFeatureSet needs) { return (cpu_features() & needs) == needs; }
+bool cpu_supports(CpuFeatureSet needs) {
+  return (cpu_features() & needs) == needs;
+}
 
 std::string describe(CpuFeatureSet features) {
   static constexpr std::array<std::pair<CpuFeature, const char*>, 5> kNames{{

@@ -16,7 +16,8 @@ class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::size_t count)
-      : data_(count == 0 ? nullptr : static_cast<T*>(allocate_pages(count * sizeof(T))), Free{count * sizeof(T)}),
+      : data_(count == 0 ? nullptr : static_cast<T*>(allocate_pages(count * sizeof(T))),
+              Free{count * sizeof(T)}),
         size_(count) {}
 
   T* data() noexcept { return data_.get(); }

@@ -111,7 +111,9 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : state_->threads) thread.join();
 }
 
-std::size_t ThreadPool::size() const noexcept { return state_->threads.size() + 1; }
+std::size_t ThreadPool::size() const noexcept {
+  return state_->threads.size() + 1;
+}
 
 void ThreadPool::run(std::size_t count, Function function, const void* context) {
   State& state = *state_;

@@ -25,8 +25,10 @@ class ThreadPool {
   template <class Body>
   void parallel_for(std::size_t count, const Body& body) {
     run(
-        count, [](const void* context, std::size_t index,
-                  std::size_t worker) { (*static_cast<const Body*>(context))(index, worker); },
+        count,
+        [](const void* context, std::size_t index, std::size_t worker) {
+          (*static_cast<const Body*>(context))(index, worker);
+        },
         &body);
   }
 

@@ -14,7 +14,7 @@ namespace assay::formats {
 
 /// What is known of a tensor before its bytes are read.
 struct TensorInfo {
-  std::string name;                  ///< as the source lists it
+  std::string name;  ///< as the source lists it
   DType type = DType::f32;
   std::vector<std::uint64_t> shape;  ///< outermost first; empty for a scalar
   std::string origin;                ///< the file that holds it, for messages
@@ -36,8 +36,9 @@ class TensorSource {
   virtual std::vector<std::string> names() const = 0;
 
   /// Rows [first, first + count) along the outermost dimension, as fp32, row-major; `out` holds exactly them
-  /// (a scalar is one row of one element). Throws Error(missing) for an unknown tensor, Error(invalid_argument)
-  /// for rows outside it, Error(non_finite) naming tensor, file and element for a NaN or infinity.
+  /// (a scalar is one row of one element). Throws Error(missing) for an unknown tensor,
+  /// Error(invalid_argument) for rows outside it, Error(non_finite) naming tensor, file and element for a NaN
+  /// or infinity.
   virtual void read_rows(std::string_view name, std::uint64_t first, std::uint64_t count,
                          std::span<float> out) const = 0;
 
@@ -52,7 +53,8 @@ class TensorSource {
 /// The tensor, or Error(missing) that names it and says what the source has instead (nearest names).
 const TensorInfo& require(const TensorSource& source, std::string_view name);
 /// The same with its shape checked: Error(mismatch) naming file, tensor, both shapes.
-const TensorInfo& require(const TensorSource& source, std::string_view name, std::span<const std::uint64_t> shape);
+const TensorInfo& require(const TensorSource& source, std::string_view name,
+                          std::span<const std::uint64_t> shape);
 /// A whole tensor of that shape as fp32.
 std::vector<float> read_tensor(const TensorSource& source, std::string_view name,
                                std::span<const std::uint64_t> shape);

@@ -16,11 +16,11 @@ std::string_view to_string(Precision precision);
 
 /// The part of a form that does not depend on its op.
 struct FormInfo {
-  std::string_view name;               ///< unique within the op: "reference", "vector", "amx_bf16"
-  Precision precision;                 ///< of its products
-  std::string_view layout;             ///< of its weights or state, in a few words
-  device::CpuFeatureSet needs;         ///< instruction sets; the empty set runs anywhere
-  std::string_view summary;            ///< one line for `assay forms`
+  std::string_view name;        ///< unique within the op: "reference", "vector", "amx_bf16"
+  Precision precision;          ///< of its products
+  std::string_view layout;      ///< of its weights or state, in a few words
+  device::CpuFeatureSet needs;  ///< instruction sets; the empty set runs anywhere
+  std::string_view summary;     ///< one line for `assay forms`
 };
 
 /// What every form may use besides its arguments. Forms allocate scratch from the arena before they

@@ -25,7 +25,8 @@ struct TokenizerParts {
   std::vector<std::pair<std::string, std::int32_t>> vocabulary;  ///< byte-level text (Ġ for a space) → id
   std::vector<std::pair<std::string, std::string>> merges;       ///< best first
   std::vector<Added> added;
-  std::string split_pattern;  ///< the Split pre-tokenizer's expression (Oniguruma dialect as the files have it)
+  std::string
+      split_pattern;  ///< the Split pre-tokenizer's expression (Oniguruma dialect as the files have it)
   bool nfc = true;
   bool ignore_merges = false;
 };

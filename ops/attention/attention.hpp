@@ -17,15 +17,15 @@ namespace assay::ops {
 
 /// `length` keys and values, rows of kv_heads · head_dim.
 struct KeyRun {
-  Rows<const float> k;
-  Rows<const float> v;
+  Rows<const float> k = {};
+  Rows<const float> v = {};
   std::size_t length = 0;
 };
 
 struct AttentionSegment {
-  std::size_t first = 0;          ///< row of its first query in q, gate and out
-  std::size_t length = 0;         ///< queries; also the length of its last run
-  std::span<const KeyRun> runs;   ///< ancestors' keys first, its own tokens last
+  std::size_t first = 0;              ///< row of its first query in q, gate and out
+  std::size_t length = 0;             ///< queries; also the length of its last run
+  std::span<const KeyRun> runs = {};  ///< ancestors' keys first, its own tokens last
 };
 
 struct AttentionArgs {
@@ -33,14 +33,14 @@ struct AttentionArgs {
   std::size_t kv_heads = 0;  ///< divides heads
   std::size_t head_dim = 0;
   float scale = 0;
-  Rows<const float> q;     ///< [tokens, heads · head_dim]
-  Rows<const float> gate;  ///< [tokens, heads · head_dim], or null data for none
+  Rows<const float> q = {};     ///< [tokens, heads · head_dim]
+  Rows<const float> gate = {};  ///< [tokens, heads · head_dim], or null data for none
   /// Distance between heads inside a row of q and gate, in elements, at least head_dim: Qwen3.5's q
   /// projection interleaves query and gate head by head.
   std::size_t q_head_stride = 0;
   std::size_t gate_head_stride = 0;
-  Rows<float> out;  ///< [tokens, heads · head_dim]; may not overlap the inputs
-  std::span<const AttentionSegment> segments;
+  Rows<float> out = {};  ///< [tokens, heads · head_dim]; may not overlap the inputs
+  std::span<const AttentionSegment> segments = {};
 };
 
 struct AttentionForm {

@@ -17,11 +17,11 @@ namespace assay::ops {
 
 struct CausalConv1dArgs {
   std::size_t channels = 0;
-  std::size_t width = 0;       ///< kernel length, 2 to 8
-  const float* w = nullptr;    ///< [width, channels] (the checkpoint's [channels, 1, width] transposed)
-  Rows<const float> x;         ///< [tokens, channels]
-  Rows<float> y;               ///< [tokens, channels]; may not overlap x
-  std::span<const SequenceSegment> segments;
+  std::size_t width = 0;     ///< kernel length, 2 to 8
+  const float* w = nullptr;  ///< [width, channels] (the checkpoint's [channels, 1, width] transposed)
+  Rows<const float> x = {};  ///< [tokens, channels]
+  Rows<float> y = {};        ///< [tokens, channels]; may not overlap x
+  std::span<const SequenceSegment> segments = {};
 };
 
 struct CausalConv1dForm {

@@ -25,15 +25,15 @@ struct GatedDeltaRuleArgs {
   std::size_t value_heads = 0;  ///< a multiple of key_heads
   std::size_t key_dim = 0;
   std::size_t value_dim = 0;
-  Rows<const float> q;           ///< [tokens, key_heads · key_dim], not normalised
-  Rows<const float> k;           ///< [tokens, key_heads · key_dim], not normalised
-  Rows<const float> v;           ///< [tokens, value_heads · value_dim]
-  Rows<const float> a;           ///< [tokens, value_heads]
-  Rows<const float> b;           ///< [tokens, value_heads]
+  Rows<const float> q = {};        ///< [tokens, key_heads · key_dim], not normalised
+  Rows<const float> k = {};        ///< [tokens, key_heads · key_dim], not normalised
+  Rows<const float> v = {};        ///< [tokens, value_heads · value_dim]
+  Rows<const float> a = {};        ///< [tokens, value_heads]
+  Rows<const float> b = {};        ///< [tokens, value_heads]
   const float* decay = nullptr;    ///< [value_heads], −exp(A_log), at most 0
   const float* dt_bias = nullptr;  ///< [value_heads]
-  Rows<float> o;                 ///< [tokens, value_heads · value_dim]; may not overlap the inputs
-  std::span<const SequenceSegment> segments;
+  Rows<float> o = {};              ///< [tokens, value_heads · value_dim]; may not overlap the inputs
+  std::span<const SequenceSegment> segments = {};
 };
 
 struct GatedDeltaRuleForm {

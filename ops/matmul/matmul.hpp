@@ -34,10 +34,10 @@ struct MatmulWeight {
 using WeightRows = std::function<void(std::size_t first, std::size_t count, std::span<float> rows)>;
 
 struct MatmulArgs {
-  Rows<const float> x;  ///< [m, k]
+  Rows<const float> x = {};  ///< [m, k]
   std::size_t m = 0;
   const MatmulWeight* w = nullptr;
-  Rows<float> y;  ///< [m, n]; may not overlap x
+  Rows<float> y = {};  ///< [m, n]; may not overlap x
   bool accumulate = false;
 };
 
@@ -54,6 +54,8 @@ struct MatmulForm {
 std::span<const MatmulForm> matmul_forms();
 
 /// y = x · wᵀ by the form that packed w. m, n or k of 0 is allowed (k = 0 gives zeros).
-inline void matmul(const Context& context, const MatmulArgs& args) { args.w->form->run(context, args); }
+inline void matmul(const Context& context, const MatmulArgs& args) {
+  args.w->form->run(context, args);
+}
 
 }  // namespace assay::ops

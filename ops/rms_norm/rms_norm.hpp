@@ -15,12 +15,12 @@ struct RmsNormArgs {
   std::size_t rows = 0;
   std::size_t groups = 1;
   std::size_t dim = 0;
-  Rows<const float> x;             ///< groups of dim, `x_group_stride` apart
+  Rows<const float> x = {};        ///< groups of dim, `x_group_stride` apart
   std::size_t x_group_stride = 0;  ///< elements; 0 means dim
   const float* w = nullptr;        ///< [dim]
   float eps = 0;
-  Rows<const float> gate;          ///< [rows, groups · dim], or null data for none
-  Rows<float> y;
+  Rows<const float> gate = {};  ///< [rows, groups · dim], or null data for none
+  Rows<float> y = {};
   std::size_t y_group_stride = 0;  ///< elements; 0 means dim
 };
 

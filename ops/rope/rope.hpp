@@ -13,18 +13,19 @@
 namespace assay::ops {
 
 /// cos and sin of every angle, [rows, rotary_dim / 2]. Angles are products of fp32 numbers, as the authors
-/// compute them (transformers, Qwen3_5TextRotaryEmbedding): at positions in the thousands that rounding shows.
-void rope_table(std::span<const std::int32_t> positions, std::size_t rotary_dim, float theta, std::span<float> cos,
-                std::span<float> sin);
+/// compute them (transformers, Qwen3_5TextRotaryEmbedding): at positions in the thousands that rounding
+/// shows.
+void rope_table(std::span<const std::int32_t> positions, std::size_t rotary_dim, float theta,
+                std::span<float> cos, std::span<float> sin);
 
 struct RopeArgs {
   std::size_t rows = 0;
   std::size_t heads = 0;
-  std::size_t rotary_dim = 0;      ///< even, at most the head's dimension
-  Rows<float> x;                   ///< heads `head_stride` elements apart
+  std::size_t rotary_dim = 0;  ///< even, at most the head's dimension
+  Rows<float> x = {};          ///< heads `head_stride` elements apart
   std::size_t head_stride = 0;
-  const float* cos = nullptr;      ///< [rows, rotary_dim / 2]
-  const float* sin = nullptr;      ///< [rows, rotary_dim / 2]
+  const float* cos = nullptr;  ///< [rows, rotary_dim / 2]
+  const float* sin = nullptr;  ///< [rows, rotary_dim / 2]
 };
 
 struct RopeForm {

@@ -5,15 +5,16 @@
 
 #include "ops/form.hpp"
 
-/// Op `swiglu`: y = silu(gate) · up elementwise, fp32; silu(z) = z / (1 + e^−z), 0 at −∞. y may be gate or up.
+/// Op `swiglu`: y = silu(gate) · up elementwise, fp32; silu(z) = z / (1 + e^−z), 0 at −∞. y may be gate or
+/// up.
 namespace assay::ops {
 
 struct SwigluArgs {
   std::size_t rows = 0;
   std::size_t dim = 0;
-  Rows<const float> gate;
-  Rows<const float> up;
-  Rows<float> y;
+  Rows<const float> gate = {};
+  Rows<const float> up = {};
+  Rows<float> y = {};
 };
 
 struct SwigluForm {
