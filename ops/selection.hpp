@@ -46,6 +46,7 @@ struct FormListing {
   bool supported = false;
   bool selected_fp32 = false;  ///< what a run at that precision uses here without overrides
   bool selected_bf16 = false;
+  std::string why;  ///< one sentence: what decides whether a run here uses it
 };
 std::vector<FormListing> list_forms();
 

@@ -1,2 +1,1 @@
-list(APPEND ASSAY_OPS_SOURCES embed/forms.cpp embed/reference.cpp embed/vector.cpp)
-list(APPEND ASSAY_OPS_TESTS embed/tests/embed_test.cpp)
+list(APPEND ASSAY_OPS_SOURCES embed/check.cpp embed/forms.cpp embed/reference.cpp)

@@ -1,2 +1,1 @@
-list(APPEND ASSAY_OPS_SOURCES rope/forms.cpp rope/reference.cpp rope/vector.cpp)
-list(APPEND ASSAY_OPS_TESTS rope/tests/rope_test.cpp)
+list(APPEND ASSAY_OPS_SOURCES rope/forms.cpp rope/reference.cpp rope/table.cpp)

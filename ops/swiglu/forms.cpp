@@ -1,0 +1,16 @@
+#include <array>
+
+#include "ops/swiglu/swiglu.hpp"
+
+namespace assay::ops {
+
+void swiglu_reference(const Context& context, const SwigluArgs& args);
+
+std::span<const SwigluForm> swiglu_forms() {
+  static constexpr auto kForms = std::to_array<SwigluForm>({
+      {{"reference", Precision::fp32, "none", 0, "plain loops, the library's exp"}, swiglu_reference},
+  });
+  return kForms;
+}
+
+}  // namespace assay::ops
