@@ -1,0 +1,44 @@
+#include "cli/decision_options.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "cli/commands.hpp"
+
+namespace assay::cli {
+namespace {
+
+void show_progress(std::size_t done, std::size_t total) {
+  std::fprintf(stderr, "\rloading: layer %zu of %zu", done, total);
+  // The line is wiped when it has served, so that answers start on a clean one.
+  if (done == total) std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+void DecisionModelFlags::add_to(CLI::App& command) {
+  command.add_option("--model", model, "Run directory of a Kev checkpoint, or a GGUF file")->required();
+  command.add_option("--base", base,
+                     "Base model directory, where the run's own reference is not to be followed");
+  command.add_option("--precision", precision, "Of the matrix products: fp32 or bf16")->capture_default_str();
+  command.add_option("--form", forms, "op=name: run this form of an op (see `assay forms`); repeatable");
+  command.add_option("--threads", threads, "Threads to use; 0 is one a core")->capture_default_str();
+}
+
+std::unique_ptr<decision::DecisionModel> DecisionModelFlags::load(std::size_t state_cache_bytes) const {
+  decision::ModelOptions options;
+  options.precision = parse_precision(precision);
+  options.forms = parse_forms(forms);
+  options.threads = threads;
+  options.state_cache_bytes = state_cache_bytes;
+  if (isatty(STDERR_FILENO) != 0) options.progress = show_progress;
+  std::optional<std::filesystem::path> base_path;
+  if (!base.empty()) base_path = base;
+  return decision::DecisionModel::load(model, base_path, options);
+}
+
+}  // namespace assay::cli

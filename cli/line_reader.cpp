@@ -1,0 +1,77 @@
+#include "cli/line_reader.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::size_t kBlock = 64 * 1024;
+
+}  // namespace
+
+LineReader::LineReader(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+  file_.reset(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
+  if (!file_) {
+    throw Error(
+        errno == ENOENT ? ErrorKind::missing : ErrorKind::io,
+        {name_, std::strerror(errno), "a file of requests", "check the path, or give - for standard input"});
+  }
+}
+
+bool LineReader::fill() {
+  buffer_.resize(kBlock);
+  position_ = 0;
+  // read(2) rather than fread: a line typed or piped is answered before the block is full.
+  ssize_t count = 0;
+  do {
+    count = ::read(fileno(file_.get()), buffer_.data(), buffer_.size());
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) throw Error(ErrorKind::io, {name_, std::strerror(errno)});
+  buffer_.resize(static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+LineReader::Status LineReader::next(std::string& line, std::size_t limit) {
+  line.clear();
+  bool any = false;
+  bool too_long = false;
+  while (position_ < buffer_.size() || fill()) {
+    any = true;
+    const auto end = buffer_.find('\n', position_);
+    const std::size_t count = (end == std::string::npos ? buffer_.size() : end) - position_;
+    too_long = too_long || line.size() + count > limit;
+    if (!too_long) line.append(buffer_, position_, count);
+    position_ += count + (end == std::string::npos ? 0 : 1);
+    if (end != std::string::npos) break;
+  }
+  if (!any) return Status::end;
+  if (too_long) {
+    line.clear();
+    return Status::too_long;
+  }
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  return Status::line;
+}
+
+std::string LineReader::rest(std::size_t limit) {
+  std::string text;
+  while (position_ < buffer_.size() || fill()) {
+    text.append(buffer_, position_);
+    position_ = buffer_.size();
+    if (text.size() > limit) {
+      throw Error(ErrorKind::limit_exceeded,
+                  {name_, fmt::format("more than {} bytes", limit), fmt::format("at most {}", limit),
+                   "split it into several requests"});
+    }
+  }
+  return text;
+}
+
+}  // namespace assay::cli
