@@ -22,13 +22,31 @@ void check_shape(const GatedDeltaRuleArgs& args) {
 
 }  // namespace gdn
 
+namespace {
+
+constexpr std::string_view kState = "state fp32 [value_heads, key_dim, value_dim]";
+
+template <std::size_t kChunk>
+constexpr GatedDeltaRuleForm chunked(std::string_view name) {
+  return {{name, Precision::fp32, kState, 0, "chunk by chunk: products of matrices and a triangular solve"},
+          kChunk,
+          [](const Context& context, const GatedDeltaRuleArgs& args) {
+            gdn::run_chunked(context, args, kChunk);
+          }};
+}
+
+}  // namespace
+
 std::span<const GatedDeltaRuleForm> gated_delta_rule_forms() {
-  constexpr std::string_view kState = "state fp32 [value_heads, key_dim, value_dim]";
-  static const std::array forms = {
-      GatedDeltaRuleForm{
-          {"reference", Precision::fp32, kState, 0, "token by token, plain loops"}, 1, gdn::run_reference},
-  };
-  return forms;
+  static constexpr auto kForms = std::to_array<GatedDeltaRuleForm>({
+      {{"reference", Precision::fp32, kState, 0, "token by token, plain loops"}, 1, gdn::run_reference},
+      {{"vector", Precision::fp32, kState, 0, "token by token, one pass over the state"}, 1, gdn::run_vector},
+      chunked<16>("chunk_16"),
+      chunked<32>("chunk_32"),
+      chunked<64>("chunk_64"),
+      chunked<128>("chunk_128"),
+  });
+  return kForms;
 }
 
 }  // namespace assay::ops

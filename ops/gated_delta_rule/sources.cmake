@@ -1,1 +1,2 @@
-list(APPEND ASSAY_OPS_SOURCES gated_delta_rule/forms.cpp gated_delta_rule/reference.cpp)
+list(APPEND ASSAY_OPS_SOURCES gated_delta_rule/chunked.cpp gated_delta_rule/forms.cpp gated_delta_rule/reference.cpp
+                              gated_delta_rule/vector.cpp)
