@@ -226,6 +226,7 @@ class SyntheticWeights final : public formats::TensorSource {
 
 std::vector<std::string> shape_names() {
   std::vector<std::string> names;
+  names.reserve(kShapes.size());
   for (const Shape& shape : kShapes) names.emplace_back(shape.name);
   return names;
 }
