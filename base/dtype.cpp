@@ -1,6 +1,5 @@
 #include "base/dtype.hpp"
 
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -22,11 +21,12 @@ T load(const std::byte* data) {
 }
 
 void convert_q8_0(const std::byte* data, std::span<float> out) {
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::byte* block = data + i / kQ8BlockElements * kQ8BlockBytes;
-    const float scale = f16_to_float(load<std::uint16_t>(block));
-    const auto quant = load<std::int8_t>(block + 2 + i % kQ8BlockElements);
-    out[i] = scale * static_cast<float>(quant);
+  storage_bytes(DType::q8_0, out.size());
+  for (std::size_t first = 0; first < out.size(); first += kQ8BlockElements, data += kQ8BlockBytes) {
+    const float scale = f16_to_float(load<std::uint16_t>(data));
+    for (std::size_t i = 0; i < kQ8BlockElements; ++i) {
+      out[first + i] = scale * static_cast<float>(load<std::int8_t>(data + 2 + i));
+    }
   }
 }
 
@@ -97,18 +97,6 @@ std::size_t storage_bytes(DType type, std::uint64_t count) {
                                        .expected = "a size that fits the address space"});
   }
   return static_cast<std::size_t>(units * unit_bytes);
-}
-
-float f16_to_float(std::uint16_t bits) {
-  const std::uint32_t sign = (bits & 0x8000u) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1fu;
-  const std::uint32_t mantissa = bits & 0x3ffu;
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  const std::uint32_t wide = exponent == 31 ? 0xffu : exponent + 112u;
-  return std::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
 }
 
 std::uint16_t float_to_f16(float value) {

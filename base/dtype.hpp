@@ -32,14 +32,21 @@ inline std::uint16_t float_to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// fp16 to fp32, exact, subnormals included.
-float f16_to_float(std::uint16_t bits);
+/// fp16 to fp32, exact, subnormals included; a NaN keeps its payload.
+inline float f16_to_float(std::uint16_t bits) {
+  // With fp16's fields moved into place the exponent is 112 too small, for subnormals too, so one exact
+  // multiplication mends both; only infinity and NaN need their exponent filled up. No branches: loops over
+  // this are vectorised.
+  const float scaled = std::bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112f;
+  const std::uint32_t special = (bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | ((bits & 0x8000u) << 16));
+}
 
 /// fp32 to fp16, round to nearest, ties to even.
 std::uint16_t float_to_f16(float value);
 
 /// Converts `out.size()` elements of a floating type (f32, f16, bf16, f64, q8_0) at `data` to fp32.
-/// For q8_0 `out` starts at a block boundary and its size is a multiple of 32.
+/// For q8_0 `out` starts at a block boundary and its size is a multiple of 32, else Error(malformed).
 /// `data` need not be aligned. Throws Error(unsupported) on an integer type.
 void convert_to_float(DType type, const std::byte* data, std::span<float> out);
 

@@ -1,13 +1,17 @@
 #include "base/file.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/error.hpp"
@@ -35,13 +39,42 @@ class Descriptor {
   int fd_;
 };
 
-std::size_t regular_file_size(const Descriptor& file, const std::filesystem::path& path) {
+/// Opens for reading without waiting: a named pipe that nobody writes to must not hang the program.
+Descriptor open_to_read(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) throw_errno(path, "cannot be opened");
+  return Descriptor(fd);
+}
+
+struct stat examine(const Descriptor& file, const std::filesystem::path& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_errno(path, "cannot be examined");
-  if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorKind::io, {.where = path.string(), .found = "not a regular file", .expected = "a file"});
+  if (S_ISDIR(status.st_mode)) {
+    throw Error(ErrorKind::io, {.where = path.string(), .found = "a directory", .expected = "a file"});
   }
-  return static_cast<std::size_t>(status.st_size);
+  return status;
+}
+
+[[noreturn]] void throw_too_large(const std::filesystem::path& path, std::string found, std::size_t limit) {
+  throw Error(ErrorKind::limit_exceeded, {.where = path.string(),
+                                          .found = std::move(found),
+                                          .expected = "at most " + std::to_string(limit) + " bytes"});
+}
+
+/// Bytes read into `out`, 0 at the end; waits for a pipe's writer.
+std::size_t read_some(const Descriptor& file, std::span<char> out, const std::filesystem::path& path) {
+  while (true) {
+    const ssize_t got = ::read(file.get(), out.data(), out.size());
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno == EAGAIN) {
+      struct pollfd wanted {
+        file.get(), POLLIN, 0
+      };
+      ::poll(&wanted, 1, -1);
+    } else if (errno != EINTR) {
+      throw_errno(path, "cannot be read");
+    }
+  }
 }
 
 void write_all(const Descriptor& file, std::string_view contents, const std::filesystem::path& path) {
@@ -68,9 +101,13 @@ struct MappedFile::Mapping {
 };
 
 MappedFile MappedFile::open(const std::filesystem::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) throw_errno(path, "cannot be opened");
-  const std::size_t size = regular_file_size(file, path);
+  const Descriptor file = open_to_read(path);
+  const struct stat status = examine(file, path);
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorKind::io,
+                {.where = path.string(), .found = "not a regular file", .expected = "a file to map"});
+  }
+  const auto size = static_cast<std::size_t>(status.st_size);
   std::span<const std::byte> bytes;
   if (size > 0) {
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
@@ -96,37 +133,63 @@ void MappedFile::release(std::span<const std::byte> part) const noexcept {
 }
 
 std::string read_text_file(const std::filesystem::path& path, std::size_t limit) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) throw_errno(path, "cannot be opened");
-  const std::size_t size = regular_file_size(file, path);
-  if (size > limit) {
-    throw Error(ErrorKind::limit_exceeded, {.where = path.string(),
-                                            .found = std::to_string(size) + " bytes",
-                                            .expected = "at most " + std::to_string(limit)});
-  }
-  std::string text(size, '\0');
+  constexpr std::size_t kFirstRead = 4096;
+  const Descriptor file = open_to_read(path);
+  const auto size = static_cast<std::size_t>(std::max<off_t>(0, examine(file, path).st_size));
+  if (size > limit) throw_too_large(path, std::to_string(size) + " bytes", limit);
+  // The stated size is a hint: files under /proc and pipes state 0, and a file may grow while it is read.
+  // One byte more than expected, so that the end of most files is seen without growing the text.
+  std::string text(std::min(std::max(size, kFirstRead), limit) + 1, '\0');
   std::size_t done = 0;
-  while (done < size) {
-    const ssize_t got = ::read(file.get(), text.data() + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw_errno(path, "cannot be read");
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
+  while (const std::size_t got = read_some(file, {text.data() + done, text.size() - done}, path)) {
+    done += got;
+    if (done > limit) throw_too_large(path, "more than " + std::to_string(limit) + " bytes", limit);
+    if (done == text.size()) text.resize(std::min(2 * text.size(), limit) + 1);
   }
   text.resize(done);
   return text;
 }
 
+namespace {
+
+/// A new file beside `path` with the permissions that the user's umask leaves.
+struct Temporary {
+  std::string name;
+  Descriptor file;
+};
+
+Temporary make_temporary(const std::filesystem::path& path) {
+  static std::atomic<unsigned> counter{0};
+  while (true) {
+    std::string name =
+        path.string() + "." + std::to_string(::getpid()) + "." + std::to_string(counter++) + ".tmp";
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) return {std::move(name), Descriptor(fd)};
+    if (errno != EEXIST) throw_errno(path, "no temporary file can be made beside it");
+  }
+}
+
+/// Renaming would put a file in the place of a device (/dev/null, /dev/stdout) or fail late on a directory.
+void check_replaceable(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  throw Error(ErrorKind::io, {.where = path.string(),
+                              .found = S_ISDIR(status.st_mode) ? "a directory" : "not a regular file",
+                              .expected = "a file to write or replace"});
+}
+
+}  // namespace
+
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents) {
-  std::string temporary = path.string() + ".XXXXXX";
-  const Descriptor file(::mkstemp(temporary.data()));
-  if (file.get() < 0) throw_errno(path, "no temporary file can be made beside it");
+  check_replaceable(path);
+  const Temporary temporary = make_temporary(path);
   try {
-    write_all(file, contents, path);
-    if (::fchmod(file.get(), 0644) != 0 || ::fsync(file.get()) != 0) throw_errno(path, "cannot be flushed");
-    if (::rename(temporary.c_str(), path.c_str()) != 0) throw_errno(path, "cannot be renamed into place");
+    write_all(temporary.file, contents, path);
+    if (::fsync(temporary.file.get()) != 0) throw_errno(path, "cannot be flushed");
+    if (::rename(temporary.name.c_str(), path.c_str()) != 0)
+      throw_errno(path, "cannot be renamed into place");
   } catch (...) {
-    ::unlink(temporary.c_str());
+    ::unlink(temporary.name.c_str());
     throw;
   }
 }

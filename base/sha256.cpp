@@ -2,12 +2,12 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
-#include <fstream>
 #include <memory>
-#include <vector>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 
 namespace assay {
 namespace {
@@ -48,15 +48,15 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
 }
 
 std::string sha256_hex(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw Error(ErrorKind::io, {.where = file.string(), .found = "cannot be opened"});
+  constexpr std::size_t kPiece = std::size_t{16} << 20;
+  const MappedFile mapped = MappedFile::open(file);
   Digest digest;
-  std::vector<char> buffer(std::size_t{1} << 20);
-  while (stream) {
-    stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    digest.update(buffer.data(), static_cast<std::size_t>(stream.gcount()));
+  for (std::span<const std::byte> rest = mapped.bytes(); !rest.empty();) {
+    const auto piece = rest.first(std::min(kPiece, rest.size()));
+    digest.update(piece.data(), piece.size());
+    mapped.release(piece);
+    rest = rest.subspan(piece.size());
   }
-  if (stream.bad()) throw Error(ErrorKind::io, {.where = file.string(), .found = "cannot be read"});
   return digest.hex();
 }
 

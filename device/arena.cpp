@@ -1,6 +1,7 @@
 #include "device/arena.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "base/error.hpp"
@@ -11,7 +12,14 @@ namespace {
 
 constexpr std::size_t kMinimumBlock = std::size_t{1} << 20;
 
+[[noreturn]] void throw_too_large(std::size_t count, std::size_t size) {
+  throw Error(ErrorKind::io, {.where = "memory",
+                              .found = std::to_string(count) + " values of " + std::to_string(size) +
+                                       " bytes are more than the address space holds"});
+}
+
 std::size_t aligned(std::size_t bytes) {
+  if (bytes > std::numeric_limits<std::size_t>::max() - Arena::kAlignment) throw_too_large(bytes, 1);
   return (bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment;
 }
 
@@ -28,21 +36,29 @@ void Arena::release_blocks() noexcept {
 }
 
 void Arena::add_block(std::size_t bytes) {
+  bytes = std::max(kMinimumBlock, aligned(bytes));
   blocks_.reserve(blocks_.size() + 1);
   blocks_.push_back({static_cast<std::byte*>(allocate_pages(bytes)), bytes, 0});
 }
 
-void Arena::reserve(std::size_t bytes) {
-  if (used() == 0 && capacity() < bytes) {
-    release_blocks();
-    add_block(std::max(kMinimumBlock, aligned(bytes)));
-  }
+std::size_t Arena::block_with_room(std::size_t bytes) const noexcept {
+  std::size_t index = current_;
+  while (index < blocks_.size() && blocks_[index].size - blocks_[index].used < bytes) ++index;
+  return index;
 }
 
-void* Arena::allocate_bytes(std::size_t bytes) {
-  bytes = aligned(std::max<std::size_t>(bytes, 1));
-  while (current_ < blocks_.size() && blocks_[current_].size - blocks_[current_].used < bytes) ++current_;
-  if (current_ == blocks_.size()) add_block(std::max(kMinimumBlock, bytes));
+void Arena::reserve(std::size_t bytes) {
+  if (block_with_room(bytes) < blocks_.size()) return;
+  if (used() == 0) release_blocks();
+  add_block(bytes);
+}
+
+void* Arena::allocate_elements(std::size_t count, std::size_t size) {
+  if (count > std::numeric_limits<std::size_t>::max() / size) throw_too_large(count, size);
+  const std::size_t bytes = aligned(std::max<std::size_t>(1, count * size));
+  const std::size_t index = block_with_room(bytes);
+  if (index == blocks_.size()) add_block(bytes);
+  current_ = index;
   Block& block = blocks_[current_];
   void* result = block.data + block.used;
   block.used += bytes;
@@ -62,6 +78,16 @@ std::size_t Arena::capacity() const noexcept {
   return total;
 }
 
+void Arena::merge_blocks() noexcept {
+  // The high-water mark counts what was used, not what a block's end left over: it is what one block needs.
+  release_blocks();
+  try {
+    add_block(high_water_);
+  } catch (...) {
+    release_blocks();  // the next allocation asks again, and may throw
+  }
+}
+
 Arena::Scope::Scope(Arena& arena)
     : arena_(arena),
       block_(arena.current_),
@@ -70,19 +96,11 @@ Arena::Scope::Scope(Arena& arena)
 }
 
 Arena::Scope::~Scope() {
-  for (std::size_t i = block_; i < arena_.blocks_.size(); ++i)
-    arena_.blocks_[i].used = i == block_ ? offset_ : 0;
-  arena_.current_ = block_;
-  if (--arena_.scopes_ == 0 && arena_.blocks_.size() > 1) {
-    // One block of the whole size from the next allocation on; this cannot throw.
-    const std::size_t total = arena_.capacity();
-    arena_.release_blocks();
-    try {
-      arena_.add_block(total);
-    } catch (...) {
-      arena_.release_blocks();
-    }
+  for (std::size_t i = block_; i < arena_.blocks_.size(); ++i) {
+    arena_.blocks_[i].used = std::min(arena_.blocks_[i].used, i == block_ ? offset_ : 0);
   }
+  arena_.current_ = std::min(arena_.current_, block_);
+  if (--arena_.scopes_ == 0 && arena_.blocks_.size() > 1 && arena_.used() == 0) arena_.merge_blocks();
 }
 
 }  // namespace assay::device

@@ -9,10 +9,12 @@ namespace assay::device {
 /// items must write disjoint results and hold their own reduction order: that is what keeps an answer's
 /// bits independent of the number of threads.
 ///
-/// One `parallel_for` at a time; a nested call runs its indices on the calling thread.
+/// Calls from several threads take turns. A call from inside a body runs its indices on the calling thread,
+/// under that thread's worker number if the pool is the same one and as worker 0 if not.
 class ThreadPool {
  public:
-  /// `threads` counts the caller; 0 means one per available core. Throws Error(invalid_argument) over 1024.
+  /// `threads` counts the caller; 0 means one per available core. Throws Error(invalid_argument) over 1024,
+  /// Error(io) when the system gives no more threads.
   explicit ThreadPool(std::size_t threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
