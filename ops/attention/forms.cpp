@@ -30,11 +30,12 @@ void check_shape(const AttentionArgs& args) {
 
 std::span<const AttentionForm> attention_forms() {
   constexpr std::string_view kKeys = "keys and values fp32 [tokens, kv_heads, head_dim]";
-  static const std::array forms = {
-      AttentionForm{{"reference", Precision::fp32, kKeys, 0, "query by query, plain loops"},
-                    attention::run_reference},
-  };
-  return forms;
+  static constexpr auto kForms = std::to_array<AttentionForm>({
+      {{"reference", Precision::fp32, kKeys, 0, "query by query, plain loops"}, attention::run_reference},
+      {{"vector", Precision::fp32, kKeys, 0, "tiles of queries and grouped heads against blocks of keys"},
+       attention::run_vector},
+  });
+  return kForms;
 }
 
 }  // namespace assay::ops
