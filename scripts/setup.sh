@@ -44,7 +44,6 @@ for package in "${packages[@]}"; do
 done
 if [[ ${#missing[@]} -eq 0 ]]; then exit 0; fi
 
-echo "setup: installing ${missing[*]}"
 if [[ $(id -u) -eq 0 ]]; then
   as_root=()
 elif command -v sudo > /dev/null && { sudo -n true 2> /dev/null || [[ -t 0 ]]; }; then
@@ -54,5 +53,6 @@ else
   echo "  apt-get update && apt-get install --no-install-recommends -y ${missing[*]}" >&2
   exit 1
 fi
+echo "setup: installing ${missing[*]}"
 "${as_root[@]}" apt-get update -q
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
