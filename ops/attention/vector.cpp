@@ -66,12 +66,13 @@ constexpr std::size_t kVectors = 2;
 constexpr std::size_t kWidth = kVectors * kLanes;
 static_assert(kMaxPanelWidth % kWidth == 0);
 
-// Rows of sums held in registers: 16 vectors of 32 registers, 8 of 16.
+// Rows of sums held in registers: 16 vectors of 32 registers, 8 of 16. A panel holds whole tiles of them.
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
 constexpr std::size_t kSums = 8;
 #else
-constexpr std::size_t kSums = 4;
+constexpr std::size_t kSums = std::min<std::size_t>(4, kWidth);
 #endif
+static_assert(kWidth % kSums == 0);
 
 struct Sums {
   Vector at[kSums][kVectors];

@@ -131,6 +131,7 @@ struct Exact {
 
 /// A dot product of n terms is within n·2⁻²⁴·Σ|terms| of its value, whatever its order; a weight moves by
 /// twice the largest error of a score, relatively; the rest is the sums over keys and a few roundings.
+/// Weights under the smallest normal number may be lost.
 Exact exact_head(const Batch& batch, const TestSegment& segment, std::size_t query, std::size_t head) {
   constexpr double kUnit = 0x1p-24;
   const std::size_t dim = batch.shape.head_dim;
@@ -158,15 +159,17 @@ Exact exact_head(const Batch& batch, const TestSegment& segment, std::size_t que
   const double relative = std::expm1(2 * score_error) + static_cast<double>(2 * keys.size() + 32) * kUnit;
   Exact result;
   for (std::size_t d = 0; d < dim; ++d) {
-    double value = 0, magnitude = 0;
+    double value = 0, magnitude = 0, underflow = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      const double term = scores[i] / sum * batch.v[keys[i] * batch.kv_stride + kv + d];
+      const double v = batch.v[keys[i] * batch.kv_stride + kv + d];
+      const double term = scores[i] / sum * v;
+      underflow += 0x1p-125 * std::abs(v);
       value += term;
       magnitude += std::abs(term);
     }
     const double gate = batch.shape.gated ? 1 / (1 + std::exp(-static_cast<double>(q[dim + d]))) : 1;
     result.value.push_back(gate * value);
-    result.bound.push_back(gate * magnitude * relative + 1e-37);
+    result.bound.push_back(gate * magnitude * relative + underflow);
   }
   return result;
 }
