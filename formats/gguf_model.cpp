@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "formats/gguf.hpp"
+#include "formats/hf_config.hpp"
 #include "formats/row_conversion.hpp"
 
 // What llama.cpp's converter makes of a Qwen3 or Qwen3.5 checkpoint, from ggml-org/llama.cpp:
@@ -208,6 +209,7 @@ ModelConfig gguf_model_config(const GgufFile& file) {
   const bool linear = std::ranges::find(config.layers, LayerType::linear_attention) != config.layers.end();
   if (linear) read_linear_attention(keys, config);
   config.vocabulary_size = vocabulary_size(file, config.hidden_size);
+  check_model_config(config, file.origin());
   return config;
 }
 
