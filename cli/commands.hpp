@@ -23,6 +23,9 @@ void add_inspect(CLI::App& app);
 void add_forms(CLI::App& app);
 void add_bench(CLI::App& app);
 
+/// Writes to standard output and flushes. Throws Error(io).
+void print(std::string_view text);
+
 /// "512M", "2G", "65536" to bytes; the suffixes K, M, G, T are powers of 1024 and may be followed by "iB" or
 /// "B". Throws Error(invalid_argument) naming `flag`.
 std::size_t parse_bytes(std::string_view text, std::string_view flag);

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -29,12 +28,6 @@ struct DecideFlags {
 
 /// What a stream of requests keeps unless told otherwise: a few long states of the 4B model.
 constexpr std::size_t kStreamCacheBytes = std::size_t{256} << 20;
-
-void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error(ErrorKind::io, {"standard output", "the write failed"});
-  }
-}
 
 void warn(const decision::Request& request) {
   for (const std::string& warning : request.warnings) log().warn("{}", warning);

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -22,8 +21,7 @@ void gate_decision(const DecisionGateFlags& flags) {
   const auto model = flags.model.load(0);
   const lab::DecisionBar bar = lab::default_bar(model->precision());
   const lab::DecisionGateReport report = lab::run_decision_gate(*model, fixture, bar, flags.red);
-  const std::string text = flags.json ? lab::to_json(report).dump(2) + "\n" : lab::to_text(report);
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  print(flags.json ? lab::to_json(report).dump(2) + "\n" : lab::to_text(report));
   if (!report.pass()) throw CLI::RuntimeError(1);
 }
 

@@ -1,4 +1,7 @@
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 #include <limits>
 
 #include <fmt/format.h>
@@ -20,6 +23,12 @@ int suffix_power(std::string_view suffix) {
 }
 
 }  // namespace
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Error(ErrorKind::io, {"standard output", std::strerror(errno)});
+  }
+}
 
 std::size_t parse_bytes(std::string_view text, std::string_view flag) {
   std::size_t value = 0;

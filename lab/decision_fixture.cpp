@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <span>
@@ -13,7 +12,6 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/sha256.hpp"
-#include "decision/answer.hpp"
 #include "decision/json_value.hpp"
 
 namespace assay::lab {
@@ -22,9 +20,6 @@ namespace {
 using decision::JsonValue;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-
-/// Probabilities are recorded to nine decimals; a softmax of logits so recorded is off by little more.
-constexpr double kRecordedPrecision = 1e-6;
 
 [[noreturn]] void malformed(std::string where, std::string found, std::string expected) {
   throw Error(ErrorKind::malformed, {std::move(where), std::move(found), std::move(expected),
@@ -91,17 +86,6 @@ void check_option_ends(const FixtureRow& row, const std::string& where) {
   }
 }
 
-void check_probabilities(const FixtureRow& row, const std::string& where) {
-  const std::vector<float> logits(row.logits.begin(), row.logits.end());
-  const std::vector<double> expected = decision::softmax(logits);
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (!(std::fabs(expected[i] - row.probabilities[i]) <= kRecordedPrecision)) {
-      malformed(where + ".probabilities", fmt::format("{} at {}", row.probabilities[i], i),
-                fmt::format("the softmax of the logits, {}", expected[i]));
-    }
-  }
-}
-
 FixtureRow read_row(const JsonValue& value, const decision::Question& question, const std::string& where) {
   object_with(value, where,
               {"question", "type", "state_ids", "branch_ids", "option_ends", "logits", "probabilities"});
@@ -124,7 +108,6 @@ FixtureRow read_row(const JsonValue& value, const decision::Question& question, 
               fmt::format("{} of each, as the question has options", options));
   }
   check_option_ends(row, where);
-  check_probabilities(row, where);
   return row;
 }
 

@@ -41,9 +41,8 @@ struct DecisionFixture {
 };
 
 /// Reads and checks a fixture: fields and types, rows against the request's questions, lengths against each
-/// other, probabilities against the logits. Throws Error(malformed | missing | mismatch | invalid_argument)
-/// naming file and field; an unknown field is an error, for a gate must not pass over what it does not
-/// understand.
+/// other. Throws Error(malformed | invalid_argument) naming file and field; an unknown field is an error, for
+/// a gate must not pass over what it does not understand.
 DecisionFixture read_decision_fixture(const std::filesystem::path& path);
 
 /// The same from text already read.

@@ -1,0 +1,126 @@
+#include "lab/decision_gate.hpp"
+
+#include <cmath>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace assay::lab {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr DecisionBar kBar;
+
+RowComparison compare(const std::vector<double>& oracle, const std::vector<double>& found) {
+  return compare_row("r.q", oracle, found, kBar);
+}
+
+TEST(DecisionGate, ARowIsANearTieByTheOraclesMarginAlone) {
+  EXPECT_TRUE(compare({0.505, 0.495}, {0.9, 0.1}).near_tie);
+  EXPECT_FALSE(compare({0.52, 0.48}, {0.5, 0.5}).near_tie);
+  EXPECT_TRUE(compare({0.1, 0.45, 0.45}, {1, 0, 0}).near_tie);
+  EXPECT_FALSE(compare({1.0}, {1.0}).near_tie);
+}
+
+TEST(DecisionGate, PassesWithinTheBarAndCountsNearTiesApart) {
+  const auto verdict = judge({compare({0.8, 0.2}, {0.801, 0.199}), compare({0.505, 0.495}, {0.498, 0.502}),
+                              compare({0.505, 0.495}, {0.505, 0.495}), compare({1.0}, {1.0})},
+                             {.mean_delta = 0.01});
+  EXPECT_TRUE(verdict.pass()) << testing::PrintToString(verdict.failures);
+  EXPECT_EQ(verdict.rows, 4u);
+  EXPECT_EQ(verdict.decided, 2u);
+  EXPECT_EQ(verdict.decided_agreeing, 2u);
+  EXPECT_EQ(verdict.near_ties, 2u);
+  EXPECT_EQ(verdict.near_ties_agreeing, 1u);
+  EXPECT_NEAR(verdict.max_delta, 0.007, 1e-12);
+  EXPECT_NEAR(verdict.mean_of_row_means, 0.002, 1e-12);
+}
+
+TEST(DecisionGate, EveryPartOfTheBarCanFailByItself) {
+  EXPECT_THAT(judge({}, kBar).failures, Contains("no rows"));
+  // 0.5105 against 0.4895 is decided, and a move within max |Δp| turns it.
+  EXPECT_THAT(judge({compare({0.5105, 0.4895}, {0.4995, 0.5005})}, {.mean_delta = 1}).failures,
+              Contains(HasSubstr("another option")));
+  EXPECT_THAT(judge({compare({0.8, 0.2}, {0.75, 0.25})}, {.mean_delta = 1}).failures,
+              Contains(HasSubstr("max |Δp|")));
+  EXPECT_THAT(judge({compare({0.8, 0.2}, {0.79, 0.21})}, kBar).failures,
+              Contains(HasSubstr("mean of row means")));
+  EXPECT_THAT(judge({compare({0.8, 0.2}, {NAN, 0.2})}, kBar).failures, Contains(HasSubstr("not finite")));
+  RowComparison tokens = compare({0.8, 0.2}, {0.8, 0.2});
+  tokens.token_difference = "state ids: 3 at 1, the oracle has 4";
+  EXPECT_THAT(judge({tokens}, kBar).failures, Contains(HasSubstr("r.q: state ids")));
+}
+
+TEST(DecisionGate, TheExactPathHasTheTighterBar) {
+  EXPECT_EQ(default_bar(ops::Precision::fp32).max_delta, 1e-4);
+  EXPECT_EQ(default_bar(ops::Precision::bf16).max_delta, 0.02);
+}
+
+class OnACheckpoint : public testing::Test {
+ protected:
+  static std::string data(const std::string& name) { return std::string(ASSAY_TEST_DATA "/") + name; }
+
+  void SetUp() override {
+    model_ = decision::DecisionModel::load(data("kev-tiny-dense/run"), std::nullopt,
+                                           {.precision = ops::Precision::fp32});
+    fixture_ = read_decision_fixture(data("kev-tiny-dense.fixture.json"));
+    fixture_.records.resize(12);
+  }
+
+  DecisionGateReport run(bool red = false) {
+    return run_decision_gate(*model_, fixture_, default_bar(ops::Precision::fp32), red);
+  }
+
+  std::unique_ptr<decision::DecisionModel> model_;
+  DecisionFixture fixture_;
+};
+
+TEST_F(OnACheckpoint, TheRunPassesAndEveryRedArmFails) {
+  const DecisionGateReport report = run(true);
+  EXPECT_TRUE(report.pass()) << to_text(report);
+  ASSERT_EQ(report.red_arms.size(), 2u);
+  for (const RedArm& arm : report.red_arms) {
+    EXPECT_FALSE(arm.verdict.pass()) << arm.name;
+    EXPECT_GT(arm.verdict.max_delta, 0.02) << arm.name;
+  }
+  EXPECT_THAT(to_text(report), HasSubstr("PASS"));
+  EXPECT_EQ(to_json(report)["result"], "PASS");
+  EXPECT_EQ(to_json(report)["red_arms"]["swapped states"]["result"], "FAIL");
+}
+
+TEST_F(OnACheckpoint, ARedArmThatPassesFailsTheGate) {
+  DecisionGateReport report = run();
+  report.red_arms.push_back({"harmless", report.verdict, 0});
+  EXPECT_TRUE(report.verdict.pass());
+  EXPECT_FALSE(report.pass());
+}
+
+TEST_F(OnACheckpoint, ADifferentTokenIsAFailureThatNamesItsRow) {
+  fixture_.records[1].rows[0].branch_ids[2] ^= 1;
+  const DecisionGateReport report = run();
+  EXPECT_FALSE(report.pass());
+  EXPECT_EQ(report.verdict.rows_with_same_tokens, report.verdict.rows - 1);
+  EXPECT_THAT(report.verdict.failures, Contains(HasSubstr(fixture_.records[1].id + ".q0: question ids")));
+}
+
+TEST_F(OnACheckpoint, AFixtureOfAnotherModelIsRefused) {
+  fixture_.temperature += 0.5;
+  EXPECT_THROW(run(), Error);
+  fixture_.temperature -= 0.5;
+  fixture_.records[0].state_ids.back() = 1 << 20;
+  EXPECT_THROW(run(), Error);
+}
+
+TEST_F(OnACheckpoint, StatesAreSwappedOnlyWhereThereAreSeveral) {
+  fixture_.records.resize(1);
+  EXPECT_NO_THROW(run());
+  EXPECT_THROW(run(true), Error);
+}
+
+}  // namespace
+}  // namespace assay::lab
