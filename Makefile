@@ -46,7 +46,7 @@ test-tsan:
 test-full: ## make test, then the tokenizer against the real Qwen3 vocabulary (npm), then lint
 	@$(MAKE) --no-print-directory test lint
 	@scripts/setup.sh full
-	@scripts/test_full.sh
+	@tests/peers/tokenizer/run.sh build/release
 
 check: format-check
 	@python3 scripts/check_tree.py
