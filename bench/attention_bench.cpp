@@ -1,5 +1,5 @@
 // attention at the shape of a Kev-4B layer (Qwen3.5-4B: 16 query and 4 key-value heads of 256, gated).
-//   attention_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
+//   attention_bench [THREADS] --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
 // `flops` counts two multiply-adds per head element, query and key that the query sees; compare with fma_peak
 // of the same run.
 #include "ops/attention/attention.hpp"
@@ -93,7 +93,7 @@ void register_all(device::ThreadPool& threads) {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  assay::device::ThreadPool threads;
+  assay::device::ThreadPool threads(argc > 1 ? std::stoul(argv[1]) : 0);
   assay::bench::register_all(threads);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -1,5 +1,5 @@
 // gated_delta_rule at the shape of a Kev-4B layer (Qwen3.5-4B: 16 key heads and 32 value heads, 128 by 128).
-//   gated_delta_rule_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
+//   gated_delta_rule_bench [THREADS] --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
 // `flops` counts a form's multiply-adds twice, as its README derives them; compare with fma_peak of the same
 // run.
 #include "ops/gated_delta_rule/gated_delta_rule.hpp"
@@ -84,7 +84,7 @@ void register_all(device::ThreadPool& threads) {
   };
   add("fma_peak", [&](benchmark::State& state) { fma_peak(state, threads); });
   for (const ops::GatedDeltaRuleForm& form : ops::gated_delta_rule_forms()) {
-    for (const std::size_t tokens : {20, 94, 380, 1518}) {
+    for (const std::size_t tokens : {20u, 94u, 380u, 1518u}) {
       add(std::string(form.info.name) + "/tokens:" + std::to_string(tokens),
           [&form, &threads, tokens](benchmark::State& state) { run_form(state, form, threads, tokens); });
     }
@@ -96,7 +96,7 @@ void register_all(device::ThreadPool& threads) {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  assay::device::ThreadPool threads;
+  assay::device::ThreadPool threads(argc > 1 ? std::stoul(argv[1]) : 0);
   assay::bench::register_all(threads);
   benchmark::RunSpecifiedBenchmarks();
 }

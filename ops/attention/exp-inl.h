@@ -21,7 +21,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D, class V>
 HWY_INLINE V exp_nonpositive(D d, V x) {
   const hn::RebindToSigned<D> d_int;
-  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
+  const V least = hn::Set(d, -87.336544f);
+  // NaN and what ends as 0 have no exponent to convert.
+  const V n = hn::IfThenElseZero(hn::Ge(x, least), hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f))));
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
   V p = hn::MulAdd(hn::Set(d, 1.9875691500e-4f), r, hn::Set(d, 1.3981999507e-3f));
@@ -32,7 +34,7 @@ HWY_INLINE V exp_nonpositive(D d, V x) {
   p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), hn::Set(d, 1.0f));
   const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(d_int, n), hn::Set(d_int, 127)));
   const V y = hn::Mul(p, hn::BitCast(d, exponent));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.336544f)), y);
+  return hn::IfThenZeroElse(hn::Lt(x, least), y);
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ struct Tile {
 struct Scratch {
   const float** k;  ///< [keys]
   const float** v;  ///< [keys]
+  float* seen;      ///< [rows], how many keys each row sees
   float* q;         ///< [panel of rows, head_dim, width]
   float* scores;    ///< [panel of rows, keys, width]
   float* values;    ///< [panel of head_dim, kBlockKeys, width]
@@ -85,10 +86,6 @@ struct TileShape {
   std::size_t first;
   std::size_t queries;
 
-  /// Keys that a row sees; rows of padding see what the last row does.
-  std::size_t keys(std::size_t row) const {
-    return inherited + first + std::min(row / group, queries - 1) + 1;
-  }
   std::size_t all_keys() const { return inherited + first + queries; }
   std::size_t score_rows() const { return round_up(all_keys(), kSums); }
 };
@@ -107,22 +104,58 @@ void find_keys(const Tile& tile, const TileShape& shape, std::size_t head_dim, c
   for (; key < shape.score_rows(); ++key) scratch.k[key] = scratch.k[key - 1];
 }
 
+/// Rows of padding see what the last row does.
+void count_keys(const TileShape& shape, float* seen) {
+  for (std::size_t row = 0; row < shape.rows; ++row) {
+    const std::size_t query = std::min(row / shape.group, shape.queries - 1);
+    seen[row] = static_cast<float>(shape.inherited + shape.first + query + 1);
+  }
+}
+
 const float* query_row(const AttentionArgs& args, const Tile& tile, const TileShape& shape, std::size_t row) {
   const std::size_t head = tile.kv_head * shape.group + row % shape.group;
   return args.q.row(tile.segment->first + tile.first + row / shape.group) + head * args.q_head_stride;
 }
 
+/// Four rows into four neighbouring lanes of the columns of `to`; returns how many elements of each were
+/// done.
+HWY_INLINE std::size_t transpose_four([[maybe_unused]] const float* const (&rows)[4],
+                                      [[maybe_unused]] std::size_t count,
+                                      [[maybe_unused]] float* HWY_RESTRICT to) {
+  std::size_t done = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::FixedTag<float, 4> d;
+  for (; done + 4 <= count; done += 4) {
+    const auto a = hn::LoadU(d, rows[0] + done), b = hn::LoadU(d, rows[1] + done);
+    const auto c = hn::LoadU(d, rows[2] + done), e = hn::LoadU(d, rows[3] + done);
+    const auto ab_low = hn::InterleaveLower(d, a, b), ab_high = hn::InterleaveUpper(d, a, b);
+    const auto ce_low = hn::InterleaveLower(d, c, e), ce_high = hn::InterleaveUpper(d, c, e);
+    hn::Store(hn::ConcatLowerLower(d, ce_low, ab_low), d, to + done * kWidth);
+    hn::Store(hn::ConcatUpperUpper(d, ce_low, ab_low), d, to + (done + 1) * kWidth);
+    hn::Store(hn::ConcatLowerLower(d, ce_high, ab_high), d, to + (done + 2) * kWidth);
+    hn::Store(hn::ConcatUpperUpper(d, ce_high, ab_high), d, to + (done + 3) * kWidth);
+  }
+#endif
+  return done;
+}
+
 /// Qᵀ of the tile, rows of padding zero.
 void load_queries(const AttentionArgs& args, const Tile& tile, const TileShape& shape,
                   float* HWY_RESTRICT to) {
+  const std::size_t used = shape.queries * shape.group;
+  std::size_t done = 0;  // elements of the four rows at hand
   for (std::size_t row = 0; row < shape.rows; ++row) {
     float* column = to + row / kWidth * kWidth * args.head_dim + row % kWidth;
-    if (row < shape.queries * shape.group) {
-      const float* q = query_row(args, tile, shape, row);
-      for (std::size_t d = 0; d < args.head_dim; ++d) column[d * kWidth] = q[d];
-    } else {
-      for (std::size_t d = 0; d < args.head_dim; ++d) column[d * kWidth] = 0.0f;
+    const float* q = row < used ? query_row(args, tile, shape, row) : nullptr;
+    if (row % 4 == 0) {
+      done = 0;
+      if (row + 4 <= used) {
+        done = transpose_four({q, query_row(args, tile, shape, row + 1),
+                               query_row(args, tile, shape, row + 2), query_row(args, tile, shape, row + 3)},
+                              args.head_dim, column);
+      }
     }
+    for (std::size_t d = done; d < args.head_dim; ++d) column[d * kWidth] = q != nullptr ? q[d] : 0.0f;
   }
 }
 
@@ -197,22 +230,28 @@ HWY_INLINE void softmax(float* HWY_RESTRICT scores, Vector seen, std::size_t com
 void softmax_tile(const TileShape& shape, const Scratch& scratch) {
   const Tag d;
   for (std::size_t row = 0; row < shape.rows; row += kLanes) {
-    HWY_ALIGN float seen[kLanes];
-    for (std::size_t lane = 0; lane < kLanes; ++lane) seen[lane] = static_cast<float>(shape.keys(row + lane));
     float* scores = scratch.scores + row / kWidth * kWidth * shape.score_rows() + row % kWidth;
-    softmax(scores, hn::Load(d, seen), shape.keys(row), shape.keys(row + kLanes - 1));
+    const float* seen = scratch.seen + row;
+    softmax(scores, hn::Load(d, seen), static_cast<std::size_t>(seen[0]),
+            static_cast<std::size_t>(seen[kLanes - 1]));
   }
 }
 
 /// Values of keys [first, first + count) into panels, columns padded with zeros.
 void load_values(const Scratch& scratch, std::size_t first, std::size_t count, std::size_t head_dim) {
-  for (std::size_t column = 0; column < head_dim; column += kWidth) {
-    const std::size_t columns = std::min(kWidth, head_dim - column);
-    for (std::size_t key = 0; key < count; ++key) {
-      float* to = scratch.values + column * kBlockKeys + key * kWidth;
-      std::copy_n(scratch.v[first + key] + column, columns, to);
-      std::fill(to + columns, to + kWidth, 0.0f);
+  const Tag d;
+  const std::size_t whole = head_dim / kWidth * kWidth;
+  for (std::size_t key = 0; key < count; ++key) {
+    const float* v = scratch.v[first + key];
+    float* to = scratch.values + key * kWidth;
+    for (std::size_t column = 0; column < whole; column += kWidth) {
+      for (std::size_t c = 0; c < kWidth; c += kLanes) {
+        hn::Store(hn::LoadU(d, v + column + c), d, to + column * kBlockKeys + c);
+      }
     }
+    if (whole == head_dim) continue;
+    std::copy_n(v + whole, head_dim - whole, to + whole * kBlockKeys);
+    std::fill_n(to + whole * kBlockKeys + head_dim - whole, whole + kWidth - head_dim, 0.0f);
   }
 }
 
@@ -255,18 +294,19 @@ HWY_INLINE void add_values_to_row(const float* HWY_RESTRICT weights, const float
   }
 }
 
-/// Adds one block of keys to kSums rows of one panel of the output.
-HWY_INLINE void add_block(const TileShape& shape, std::size_t row, std::size_t first, std::size_t count,
+/// Adds a block of keys from `first` on to kSums rows of one panel of the output.
+HWY_INLINE void add_block(const float* HWY_RESTRICT seen, std::size_t first, std::size_t count,
                           const float* HWY_RESTRICT weights, const float* HWY_RESTRICT values,
                           float* HWY_RESTRICT out) {
-  const auto seen = [&](std::size_t r) {
-    const std::size_t keys = shape.keys(r);
+  const auto seen_here = [&](std::size_t r) {
+    const std::size_t keys = static_cast<std::size_t>(seen[r]);
     return keys <= first ? 0 : std::min(keys - first, count);
   };
-  const std::size_t common = seen(row);
+  const std::size_t common = seen_here(0);
   add_values(weights, values, common, out);
-  for (std::size_t r = 0; r < kSums; ++r) {
-    add_values_to_row(weights + r, values, common, seen(row + r), out + r * kWidth);
+  if (seen_here(kSums - 1) == common) return;
+  for (std::size_t r = 1; r < kSums; ++r) {
+    add_values_to_row(weights + r, values, common, seen_here(r), out + r * kWidth);
   }
 }
 
@@ -279,8 +319,8 @@ void weigh_values(const AttentionArgs& args, const TileShape& shape, const Scrat
     for (std::size_t column = 0; column < columns; column += kWidth) {
       for (std::size_t row = 0; row < shape.rows; row += kSums) {
         const float* weights = scratch.scores + row / kWidth * kWidth * shape.score_rows() + row % kWidth;
-        add_block(shape, row, first, count, weights + first * kWidth, scratch.values + column * kBlockKeys,
-                  scratch.out + column * shape.rows + row * kWidth);
+        add_block(scratch.seen + row, first, count, weights + first * kWidth,
+                  scratch.values + column * kBlockKeys, scratch.out + column * shape.rows + row * kWidth);
       }
     }
   }
@@ -323,6 +363,7 @@ void attend(const AttentionArgs& args, const Tile& tile, const Scratch& scratch)
                         .first = tile.first,
                         .queries = tile.queries};
   find_keys(tile, shape, args.head_dim, scratch);
+  count_keys(shape, scratch.seen);
   load_queries(args, tile, shape, scratch.q);
   score_tile(args, shape, scratch);
   softmax_tile(shape, scratch);
@@ -373,6 +414,7 @@ class Workers {
     const std::size_t rows = round_up(tile_queries(args) * (args.heads / args.kv_heads), kMaxPanelWidth);
     const std::size_t columns = round_up(args.head_dim, kMaxPanelWidth);
     keys_ = keys;
+    rows_ = rows;
     q_ = rows * columns;
     scores_ = rows * keys;
     values_ = kBlockKeys * columns;
@@ -386,16 +428,17 @@ class Workers {
     const float** pointers = pointers_ + worker * 2 * keys_;
     return {.k = pointers,
             .v = pointers + keys_,
-            .q = own,
-            .scores = own + q_,
-            .values = own + q_ + scores_,
-            .out = own + q_ + scores_ + values_};
+            .seen = own,
+            .q = own + rows_,
+            .scores = own + rows_ + q_,
+            .values = own + rows_ + q_ + scores_,
+            .out = own + rows_ + q_ + scores_ + values_};
   }
 
  private:
-  std::size_t floats_each() const { return q_ + scores_ + values_ + out_; }
+  std::size_t floats_each() const { return rows_ + q_ + scores_ + values_ + out_; }
 
-  std::size_t keys_, q_, scores_, values_, out_;
+  std::size_t keys_, rows_, q_, scores_, values_, out_;
   const float** pointers_;
   float* floats_;
 };

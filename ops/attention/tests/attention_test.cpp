@@ -279,7 +279,7 @@ TEST_P(Attention, QueriesCutIntoTwoCallsChangeNothing) {
   on_targets([&] {
     const Batch batch({4, 1, 36}, 90, 90);
     const std::vector<float> whole = batch.run(*GetParam(), {{0, 90, {}, 0}});
-    for (const std::size_t cut : {1, 2, 31, 32, 33, 64, 89}) {
+    for (const std::size_t cut : {1u, 2u, 31u, 32u, 33u, 64u, 89u}) {
       const std::vector<float> head = batch.run(*GetParam(), {{0, cut, {}, 0}});
       const std::vector<float> tail = batch.run(*GetParam(), {{cut, 90 - cut, {cut}, cut}});
       for (std::size_t query = 0; query < 90; ++query) {
@@ -307,7 +307,7 @@ TEST_P(Attention, ThreadsChangeNothing) {
   const Batch batch({8, 2, 64}, 120, 160);
   const std::vector<TestSegment> segments = {{0, 100, {}, 0}, {100, 20, {100}, 130}};
   const std::vector<float> one = batch.run(*GetParam(), segments, 1);
-  for (const std::size_t threads : {2, 3}) {
+  for (const std::size_t threads : {2u, 3u}) {
     EXPECT_TRUE(same_bits(one, batch.run(*GetParam(), segments, threads))) << threads;
   }
 }

@@ -319,7 +319,7 @@ TEST_P(GatedDeltaRule, BatchMatesAndThreadsChangeNothing) {
     const std::vector<TestSegment> segments = {
         {0, 5}, {5, 140, batch.random_state()}, {145, 1, batch.random_state()}, {146, 0}, {150, 33}};
     const Result together = batch.run(form(), segments, 1);
-    for (const std::size_t threads : {2, 3}) {
+    for (const std::size_t threads : {2u, 3u}) {
       const Result again = batch.run(form(), segments, threads);
       EXPECT_TRUE(same_bits(together.o, again.o));
       EXPECT_EQ(together.finals, again.finals);
