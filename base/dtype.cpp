@@ -118,7 +118,7 @@ void convert_to_float(DType type, const std::byte* data, std::span<float> out) {
   const std::size_t n = out.size();
   switch (type) {
     case DType::f32:
-      std::memcpy(out.data(), data, n * sizeof(float));
+      if (n != 0) std::memcpy(out.data(), data, n * sizeof(float));
       return;
     case DType::bf16:
       for (std::size_t i = 0; i < n; ++i) out[i] = bf16_to_float(load<std::uint16_t>(data + 2 * i));

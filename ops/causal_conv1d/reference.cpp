@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <array>
-
 #include "ops/causal_conv1d/causal_conv1d.hpp"
 #include "ops/causal_conv1d/window.hpp"
 #include "ops/scalar_math.hpp"
@@ -8,12 +5,9 @@
 namespace assay::ops {
 namespace {
 
-constexpr std::size_t kChannelBlock = 256;
-constexpr std::array<float, kChannelBlock> kZeros{};
-
 void convolve(const CausalConv1dArgs& args, const SequenceSegment& segment, std::size_t channel,
               std::size_t count) {
-  const ConvInputs inputs(args, segment, channel, kZeros.data());
+  const ConvInputs inputs(args, segment, channel);
   for (std::size_t t = 0; t < segment.length; ++t) {
     float* y = args.y.row(segment.first + t) + channel;
     for (std::size_t c = 0; c < count; ++c) {
@@ -30,12 +24,10 @@ void convolve(const CausalConv1dArgs& args, const SequenceSegment& segment, std:
 }  // namespace
 
 void causal_conv1d_reference(const Context& context, const CausalConv1dArgs& args) {
-  check_causal_conv1d(args);
-  const std::size_t blocks = (args.channels + kChannelBlock - 1) / kChannelBlock;
-  context.threads.parallel_for(args.segments.size() * blocks, [&](std::size_t index, std::size_t /*worker*/) {
-    const std::size_t channel = index % blocks * kChannelBlock;
-    convolve(args, args.segments[index / blocks], channel, std::min(kChannelBlock, args.channels - channel));
-  });
+  for_each_conv_block(context, args,
+                      [&](const SequenceSegment& segment, std::size_t channel, std::size_t count) {
+                        convolve(args, segment, channel, count);
+                      });
 }
 
 }  // namespace assay::ops

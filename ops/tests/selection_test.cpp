@@ -77,7 +77,9 @@ TEST(Selection, TheListingMarksExactlyOneFormOfEachOpForEachPrecision) {
   for (const FormListing& listing : list_forms()) {
     selected[listing.op].first += listing.selected_fp32 ? 1 : 0;
     selected[listing.op].second += listing.selected_bf16 ? 1 : 0;
-    if (listing.selected_fp32 || listing.selected_bf16) EXPECT_TRUE(listing.supported);
+    if (listing.selected_fp32 || listing.selected_bf16) {
+      EXPECT_TRUE(listing.supported);
+    }
   }
   EXPECT_EQ(selected.size(), 8u);
   for (const auto& [op, counts] : selected) EXPECT_EQ(counts, std::make_pair(1, 1)) << op;
