@@ -46,6 +46,10 @@ void amx_row_tiles(const TileCall& call) {
       Tiles::template multiply_add<2, 5, 6>();
       Tiles::template multiply_add<3, 5, 7>();
     }
+    for (std::size_t i = 0; i < kTileRows; ++i) {
+      prefetch(call.ahead_w, s + i);
+      prefetch(call.ahead_x, s + i);
+    }
     x += call.rows * kTileRowBytes;
     w += kTileRows * kStepBytes;
   }

@@ -43,6 +43,8 @@ inline void tile_of(std::index_sequence<R...> /*rows*/, const TileCall& call) {
     const __m512bh left_w = load_pairs(w);
     const __m512bh right_w = load_pairs(w + kStepBytes / 2);
     (add_row(x + R * 4, left_w, right_w, left[R], right[R]), ...);
+    prefetch(call.ahead_w, s);
+    prefetch(call.ahead_x, s);
     x += kRows * 4;
     w += kStepBytes;
   }

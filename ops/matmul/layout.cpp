@@ -7,32 +7,55 @@
 #include <vector>
 
 #include "ops/matmul/panels.hpp"
-#include "ops/matmul/round.hpp"
+#include "ops/matmul/words.hpp"
 
 namespace assay::ops::panels {
 namespace {
 
 constexpr std::size_t kTileSteps = 16;
-// Rows of w read at once, and steps interleaved at once: 32 features of the latter are half an L1 cache.
+// Rows of w read at once.
 constexpr std::size_t kRowsAtOnce = 4 * kColumns;
-constexpr std::size_t kStepsAtOnce = 128;
+// Words interleaved at once: those of 32 features are an L1 cache, near enough.
+constexpr std::size_t kWordsAtOnce = 256;
+constexpr std::size_t kRowsTogether = 4;
 
-/// Calls convert(row, first k, count of k, converted) for pieces of kStepsAtOnce steps, `PerStep` elements
-/// each, of every row, and spreads what it wrote over `out`.
-template <std::size_t PerStep, class Element, class Convert>
-void interleave(std::size_t count, std::size_t width, std::size_t k, std::size_t values_per_step,
-                std::size_t steps, Element* out, const Convert& convert) {
-  std::array<Element, kStepsAtOnce * PerStep> converted;
-  for (std::size_t first = 0; first < steps; first += kStepsAtOnce) {
-    const std::size_t end = std::min(steps, first + kStepsAtOnce);
-    for (std::size_t row = 0; row < width; ++row) {
-      const std::size_t begin_k = std::min(k, first * values_per_step);
-      const std::size_t end_k = row < count ? std::min(k, end * values_per_step) : begin_k;
-      converted.fill({});
-      convert(row, begin_k, end_k - begin_k, converted.data());
-      for (std::size_t s = first; s < end; ++s) {
-        for (std::size_t j = 0; j < PerStep; ++j) {
-          out[(s * width + row) * PerStep + j] = converted[(s - first) * PerStep + j];
+using Words = void (*)(const float* values, std::size_t count, std::uint32_t* words);
+
+void copy_words(const float* values, std::size_t count, std::uint32_t* words) {
+  std::memcpy(words, values, count * sizeof(float));
+}
+
+struct Source {
+  Rows<const float> rows;
+  std::size_t count;
+  std::size_t k;
+  std::size_t values_per_word;
+  Words to_words;
+
+  /// Words [first, first + count) of a row; zeros past the rows and past k.
+  void read(std::size_t row, std::size_t first, std::size_t words, std::uint32_t* out) const {
+    const std::size_t begin = std::min(k, first * values_per_word);
+    const std::size_t end = row < count ? std::min(k, (first + words) * values_per_word) : begin;
+    const std::size_t written = (end - begin + values_per_word - 1) / values_per_word;
+    if (written != 0) to_words(rows.row(row) + begin, end - begin, out);
+    std::fill(out + written, out + words, 0);
+  }
+};
+
+/// out[word][row of width]
+void interleave(const Source& source, std::size_t width, std::size_t words, std::uint32_t* out) {
+  std::array<std::uint32_t, kRowsTogether * kWordsAtOnce> read;
+  for (std::size_t first = 0; first < words; first += kWordsAtOnce) {
+    const std::size_t count = std::min(kWordsAtOnce, words - first);
+    for (std::size_t row = 0; row < width; row += kRowsTogether) {
+      const std::size_t together = std::min(kRowsTogether, width - row);
+      std::uint32_t* to = out + first * width + row;
+      for (std::size_t r = 0; r < together; ++r) source.read(row + r, first, count, &read[r * kWordsAtOnce]);
+      if (together == kRowsTogether) {
+        interleave_four(read.data(), kWordsAtOnce, count, width, to);
+      } else {
+        for (std::size_t r = 0; r < together; ++r) {
+          for (std::size_t i = 0; i < count; ++i) to[i * width + r] = read[r * kWordsAtOnce + i];
         }
       }
     }
@@ -47,37 +70,27 @@ const Layout kBf16Layout = {
 
 void interleave_floats(Rows<const float> rows, std::size_t count, std::size_t width, std::size_t k,
                        std::size_t steps, std::byte* out) {
-  interleave<1>(count, width, k, 1, steps, reinterpret_cast<float*>(out),
-                [&](std::size_t row, std::size_t first, std::size_t values, float* to) {
-                  if (values != 0) std::copy_n(rows.row(row) + first, values, to);
-                });
+  interleave({rows, count, k, 1, copy_words}, width, steps, reinterpret_cast<std::uint32_t*>(out));
 }
 
 void interleave_bf16_pairs(Rows<const float> rows, std::size_t count, std::size_t width, std::size_t k,
                            std::size_t steps, std::byte* out) {
-  interleave<1>(count, width, k, 2, steps, reinterpret_cast<std::uint32_t*>(out),
-                [&](std::size_t row, std::size_t first, std::size_t values, std::uint32_t* to) {
-                  if (values != 0) round_to_bf16(rows.row(row) + first, values, to);
-                });
+  interleave({rows, count, k, 2, round_to_bf16}, width, steps, reinterpret_cast<std::uint32_t*>(out));
 }
 
-void interleave_rounded_pairs(Rows<const float> rows, std::size_t count, std::size_t width, std::size_t k,
-                              std::size_t steps, std::byte* out) {
-  interleave<2>(count, width, k, 2, steps, reinterpret_cast<float*>(out),
-                [&](std::size_t row, std::size_t first, std::size_t values, float* to) {
-                  if (values != 0) round_through_bf16(rows.row(row) + first, values, to);
-                });
+void interleave_rounded_floats(Rows<const float> rows, std::size_t count, std::size_t width, std::size_t k,
+                               std::size_t steps, std::byte* out) {
+  interleave({rows, count, k, 1, round_through_bf16}, width, 2 * steps,
+             reinterpret_cast<std::uint32_t*>(out));
 }
 
 void tile_bf16_rows(Rows<const float> rows, std::size_t count, std::size_t width, std::size_t k,
                     std::size_t steps, std::byte* out) {
+  const Source source = {rows, count, k, 2, round_to_bf16};
+  auto* words = reinterpret_cast<std::uint32_t*>(out);
   for (std::size_t row = 0; row < width; ++row) {
     for (std::size_t s = 0; s < steps; s += kTileSteps) {
-      std::array<std::uint32_t, kTileSteps> pairs{};
-      const std::size_t first = std::min(k, 2 * s);
-      const std::size_t values = row < count ? std::min(k - first, 2 * kTileSteps) : 0;
-      if (values != 0) round_to_bf16(rows.row(row) + first, values, pairs.data());
-      std::memcpy(out + (s * width + row * kTileSteps) * sizeof(std::uint32_t), pairs.data(), sizeof pairs);
+      source.read(row, s, kTileSteps, words + s * width + row * kTileSteps);
     }
   }
 }

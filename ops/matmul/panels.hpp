@@ -42,12 +42,19 @@ void interleave_floats(Rows<const float> rows, std::size_t count, std::size_t wi
                        std::size_t steps, std::byte* out);
 void interleave_bf16_pairs(Rows<const float> rows, std::size_t count, std::size_t width, std::size_t k,
                            std::size_t steps, std::byte* out);
-/// x tiles [step][row][2] fp32, rounded to bf16.
-void interleave_rounded_pairs(Rows<const float> rows, std::size_t count, std::size_t width, std::size_t k,
-                              std::size_t steps, std::byte* out);
+/// x tiles [step][2][row] fp32, rounded to bf16.
+void interleave_rounded_floats(Rows<const float> rows, std::size_t count, std::size_t width, std::size_t k,
+                               std::size_t steps, std::byte* out);
 /// x tiles [step / 16][row][16][2] bf16: A tiles of TDPBF16PS, 64 bytes a row.
 void tile_bf16_rows(Rows<const float> rows, std::size_t count, std::size_t width, std::size_t k,
                     std::size_t steps, std::byte* out);
+
+/// What is read after this: step s asks for the cache line at data + s · stride, so that memory gives it
+/// while earlier tiles compute, and evenly: a burst of requests would hold up the tile's own loads.
+struct Ahead {
+  const std::byte* data;
+  std::size_t stride;
+};
 
 /// sums[row][column] = (resume ? sums[row][column] : 0) + Σ over the steps, one step after the other.
 struct TileCall {
@@ -57,7 +64,15 @@ struct TileCall {
   std::size_t rows;  ///< of the tile, a multiple of Kernel::row_multiple
   float* sums;       ///< [rows][32], 64-byte aligned
   bool resume;
+  Ahead ahead_w;
+  Ahead ahead_x;
 };
+
+/// Into the L2 cache: the L1 cache holds the current part of the panel. Inlined by force, as GCC drops a call
+/// of a function that has no effect but this.
+[[gnu::always_inline]] inline void prefetch(const Ahead& ahead, std::size_t step) {
+  __builtin_prefetch(ahead.data + step * ahead.stride, 0, 2);
+}
 
 struct Kernel {
   const Layout* layout;

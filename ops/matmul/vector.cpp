@@ -32,7 +32,10 @@ struct FloatStep {
   static constexpr std::size_t kXValues = 1;
 
   explicit HWY_INLINE FloatStep(const float* w) : w_(hn::Load(D(), w)) {}
-  HWY_INLINE V MultiplyAdd(const float* x, V sum) const { return hn::MulAdd(hn::Set(D(), x[0]), w_, sum); }
+  template <std::size_t kRows>
+  HWY_INLINE V MultiplyAdd(const float* x, V sum) const {
+    return hn::MulAdd(hn::Set(D(), x[0]), w_, sum);
+  }
 
  private:
   V w_;
@@ -48,8 +51,9 @@ struct Bf16Step {
     first_ = hn::BitCast(D(), hn::ShiftLeft<16>(pairs));
     second_ = hn::BitCast(D(), hn::And(pairs, hn::Set(du, 0xffff0000u)));
   }
+  template <std::size_t kRows>
   HWY_INLINE V MultiplyAdd(const float* x, V sum) const {
-    return hn::MulAdd(hn::Set(D(), x[1]), second_, hn::MulAdd(hn::Set(D(), x[0]), first_, sum));
+    return hn::MulAdd(hn::Set(D(), x[kRows]), second_, hn::MulAdd(hn::Set(D(), x[0]), first_, sum));
   }
 
  private:
@@ -57,10 +61,11 @@ struct Bf16Step {
   V second_;
 };
 
-template <class Step>
+/// A row's x of a step: the values of k are kRows apart.
+template <std::size_t kRows, class Step>
 HWY_INLINE void AddRow(const Step& left, const Step& right, const float* x, V& left_sum, V& right_sum) {
-  left_sum = left.MultiplyAdd(x, left_sum);
-  right_sum = right.MultiplyAdd(x, right_sum);
+  left_sum = left.template MultiplyAdd<kRows>(x, left_sum);
+  right_sum = right.template MultiplyAdd<kRows>(x, right_sum);
 }
 
 /// Two vectors of columns from `column` on. The rows are a parameter pack so that every sum is a register at
@@ -81,7 +86,9 @@ HWY_INLINE void TilePass(std::index_sequence<R...> /*rows*/, const TileCall& cal
   for (std::size_t s = 0; s < call.steps; ++s) {
     const Step left_w(w);
     const Step right_w(w + kLanes);
-    (AddRow(left_w, right_w, x + R * Step::kXValues, left[R], right[R]), ...);
+    (AddRow<kRows>(left_w, right_w, x + R, left[R], right[R]), ...);
+    prefetch(call.ahead_w, s);
+    prefetch(call.ahead_x, s);
     x += kRows * Step::kXValues;
     w += kColumns;
   }
@@ -122,7 +129,7 @@ const Kernel& VectorKernel() {
 
 const Kernel& VectorBf16Kernel() {
   static constexpr Kernel kernel = {.layout = &kBf16Layout,
-                                    .pack_x = interleave_rounded_pairs,
+                                    .pack_x = interleave_rounded_floats,
                                     .x_step_bytes = 2 * sizeof(float),
                                     .max_rows = kMaxRows,
                                     .row_multiple = 1,

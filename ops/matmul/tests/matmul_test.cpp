@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -128,7 +129,9 @@ MatmulWeight packed(const Subject& subject, const Problem& problem) {
 
 void run(const Subject& subject, const MatmulWeight& w, Problem& problem, std::size_t threads = 1,
          bool accumulate = false) {
-  device::ThreadPool pool(threads);
+  // One pool a size for all tests: starting threads takes longer than these products.
+  static std::map<std::size_t, device::ThreadPool> pools;
+  device::ThreadPool& pool = pools.try_emplace(threads, threads).first->second;
   device::Arena arena;
   subject.run({pool, arena}, {.x = {problem.x.data(), problem.x_stride},
                               .m = problem.shape.m,
