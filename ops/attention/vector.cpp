@@ -334,24 +334,35 @@ HWY_INLINE Vector sigmoid(Vector x) {
   return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
 }
 
+/// One panel of one row of the output, gated where there is a gate.
+HWY_INLINE void store_panel(const float* HWY_RESTRICT from, const float* HWY_RESTRICT gate,
+                            float* HWY_RESTRICT to) {
+  const Tag d;
+  for (std::size_t c = 0; c < kWidth; c += kLanes) {
+    const Vector value = hn::Load(d, from + c);
+    hn::StoreU(gate == nullptr ? value : hn::Mul(value, sigmoid(hn::LoadU(d, gate + c))), d, to + c);
+  }
+}
+
 void store_output(const AttentionArgs& args, const Tile& tile, const TileShape& shape,
                   const Scratch& scratch) {
-  const Tag d;
+  const std::size_t whole = args.head_dim / kWidth * kWidth;
   for (std::size_t row = 0; row < shape.queries * shape.group; ++row) {
     const std::size_t head = tile.kv_head * shape.group + row % shape.group;
     const std::size_t token = tile.segment->first + tile.first + row / shape.group;
-    for (std::size_t column = 0; column < args.head_dim; column += kWidth) {
-      float* from = scratch.out + column * shape.rows + row * kWidth;
-      const std::size_t columns = std::min(kWidth, args.head_dim - column);
-      if (args.gate.data != nullptr) {
-        HWY_ALIGN float gate[kWidth] = {};
-        std::copy_n(args.gate.row(token) + head * args.gate_head_stride + column, columns, gate);
-        for (std::size_t c = 0; c < kWidth; c += kLanes) {
-          hn::Store(hn::Mul(hn::Load(d, from + c), sigmoid(hn::Load(d, gate + c))), d, from + c);
-        }
-      }
-      std::copy_n(from, columns, args.out.row(token) + head * args.head_dim + column);
+    const float* from = scratch.out + row * kWidth;
+    const float* gate =
+        args.gate.data == nullptr ? nullptr : args.gate.row(token) + head * args.gate_head_stride;
+    float* to = args.out.row(token) + head * args.head_dim;
+    for (std::size_t column = 0; column < whole; column += kWidth) {
+      store_panel(from + column * shape.rows, gate == nullptr ? nullptr : gate + column, to + column);
     }
+    if (whole == args.head_dim) continue;
+    HWY_ALIGN float last_gate[kWidth] = {};
+    HWY_ALIGN float last[kWidth];
+    if (gate != nullptr) std::copy(gate + whole, gate + args.head_dim, last_gate);
+    store_panel(from + whole * shape.rows, gate == nullptr ? nullptr : last_gate, last);
+    std::copy_n(last, args.head_dim - whole, to + whole);
   }
 }
 

@@ -56,6 +56,15 @@ HWY_INLINE void normalise(const float* HWY_RESTRICT x, std::size_t count, float 
   for (std::size_t i = 0; i < stride; i += kLanes) hn::Store(hn::Mul(hn::Load(d, y + i), factor), d, y + i);
 }
 
+/// Copies a panel's part of a row; a whole one, as most are, without a call.
+HWY_INLINE void copy_columns(const float* HWY_RESTRICT from, std::size_t columns, float* HWY_RESTRICT to) {
+  if (columns != kPanelWidth) {
+    std::copy_n(from, columns, to);
+    return;
+  }
+  for (std::size_t c = 0; c < kPanelWidth; c += kLanes) hn::StoreU(hn::LoadU(Tag(), from + c), Tag(), to + c);
+}
+
 /// Rows of `width` floats into panels of `panel_rows` rows, columns padded with zeros.
 HWY_INLINE void to_panels(const float* rows, std::size_t row_stride, std::size_t count, std::size_t width,
                           float* panels, std::size_t panel_rows) {
@@ -63,7 +72,7 @@ HWY_INLINE void to_panels(const float* rows, std::size_t row_stride, std::size_t
     const std::size_t columns = std::min(kPanelWidth, width - column);
     float* panel = panels + column * panel_rows;
     for (std::size_t row = 0; row < count; ++row) {
-      std::copy_n(rows + row * row_stride + column, columns, panel + row * kPanelWidth);
+      copy_columns(rows + row * row_stride + column, columns, panel + row * kPanelWidth);
       std::fill(panel + row * kPanelWidth + columns, panel + (row + 1) * kPanelWidth, 0.0f);
     }
   }
@@ -75,7 +84,7 @@ HWY_INLINE void from_panels(const float* panels, std::size_t panel_rows, float* 
     const std::size_t columns = std::min(kPanelWidth, width - column);
     const float* panel = panels + column * panel_rows;
     for (std::size_t row = 0; row < count; ++row) {
-      std::copy_n(panel + row * kPanelWidth, columns, rows + row * row_stride + column);
+      copy_columns(panel + row * kPanelWidth, columns, rows + row * row_stride + column);
     }
   }
 }
