@@ -12,12 +12,15 @@
 ///
 /// State: fp32 [width − 1, channels], the last width − 1 inputs, oldest first; a segment shorter than that
 /// shifts its parent's inputs through.
-/// Source: transformers, models/qwen3_5/modeling_qwen3_5.py (conv1d of Qwen3_5GatedDeltaNet).
+///
+/// Numbers. |y − exact| ≤ 2⁻²¹ · |y| + 2.2 · width · 2⁻²⁴ · Σ_j |w·x|. Same bits: y[t, c] depends on its
+/// width inputs alone, so a segment cut anywhere, its state carried, gives the same. Source: transformers,
+/// models/qwen3_5/modeling_qwen3_5.py (conv1d of Qwen3_5GatedDeltaNet).
 namespace assay::ops {
 
 struct CausalConv1dArgs {
   std::size_t channels = 0;
-  std::size_t width = 0;     ///< kernel length, 2 to 8
+  std::size_t width = 0;     ///< kernel length, 2 to 8; else Error(invalid_argument)
   const float* w = nullptr;  ///< [width, channels] (the checkpoint's [channels, 1, width] transposed)
   Rows<const float> x = {};  ///< [tokens, channels]
   Rows<float> y = {};        ///< [tokens, channels]; may not overlap x
