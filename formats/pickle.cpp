@@ -18,7 +18,7 @@ namespace {
 
 // A checkpoint's metadata has some hundreds of values; these bounds leave room and keep memory small.
 constexpr std::size_t kMaxPickleBytes = std::size_t{16} << 20;
-constexpr std::size_t kMaxValues = std::size_t{1} << 20;
+constexpr std::size_t kMaxValues = std::size_t{1} << 17;
 constexpr std::size_t kMaxTreeBytes = std::size_t{64} << 20;
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxDimensions = 32;
@@ -265,14 +265,14 @@ class Machine {
   // The stack
 
   Id add(Node node) {
-    if (nodes_.size() == kMaxValues) fail("more than a million values", "a checkpoint's metadata");
+    if (nodes_.size() == kMaxValues) fail("too many values", "a checkpoint's metadata");
     nodes_.push_back(std::move(node));
     return static_cast<Id>(nodes_.size() - 1);
   }
 
   void push_id(Id id) {
     if (stack_.size() == kMaxValues)
-      fail("more than a million values on the stack", "a checkpoint's metadata");
+      fail("too many values on the stack", "a checkpoint's metadata");
     stack_.push_back(id);
   }
   bool push(Node node) {
@@ -413,7 +413,7 @@ class Machine {
   }
 
   bool mark() {
-    if (marks_.size() == kMaxValues) fail("more than a million marks", "a checkpoint's metadata");
+    if (marks_.size() == kMaxValues) fail("too many marks", "a checkpoint's metadata");
     marks_.push_back(stack_.size());
     return true;
   }

@@ -1,0 +1,416 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "cli/commands.hpp"
+#include "decision/checkpoint.hpp"
+#include "formats/backbone_tensors.hpp"
+#include "formats/canonical_names.hpp"
+#include "formats/gguf.hpp"
+#include "formats/hf_config.hpp"
+#include "formats/json.hpp"
+#include "formats/lora.hpp"
+#include "formats/safetensors.hpp"
+#include "formats/torch_zip.hpp"
+#include "text/tokenizer.hpp"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct InspectOptions {
+  std::string path;
+  std::optional<std::string> base;
+  bool json = false;
+  bool check = false;
+};
+
+struct TensorRow {
+  std::string name;
+  std::string type;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t bytes = 0;
+};
+
+/// What one path holds, in the order in which it is printed.
+struct Report {
+  std::string kind;
+  Json facts = Json::object();  ///< section → key → value
+  std::vector<TensorRow> tensors;
+  std::vector<std::string> problems;  ///< why it would not load; empty: it would
+};
+
+class Inspector {
+ public:
+  explicit Inspector(const InspectOptions& options) : options_(options) {}
+
+  Report inspect(const fs::path& path) {
+    if (!fs::exists(path)) {
+      throw Error(ErrorKind::missing,
+                  {.where = path.string(), .found = "not there", .expected = "a file or directory"});
+    }
+    attempt([&] { fs::is_directory(path) ? inspect_directory(path) : inspect_file(path); });
+    return std::move(report_);
+  }
+
+ private:
+  /// A part that cannot be read is a finding, and the next parts are still looked at.
+  template <class Action>
+  void attempt(Action action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      const std::string problem = error.what();
+      const auto known = std::find(report_.problems.begin(), report_.problems.end(), problem);
+      if (known == report_.problems.end()) report_.problems.push_back(problem);
+    }
+  }
+
+  Json& section(const char* name) {
+    Json& facts = report_.facts[name];
+    if (facts.is_null()) facts = Json::object();
+    return facts;
+  }
+
+  // Directories
+
+  void inspect_directory(const fs::path& path) {
+    if (fs::exists(path / "head.pt")) return inspect_run(path);
+    if (fs::exists(path / "adapter_config.json")) return inspect_adapter(path);
+    if (fs::exists(path / "config.json")) return inspect_base(path);
+    throw Error(ErrorKind::unsupported, {.where = path.string(),
+                                         .found = "none of head.pt, adapter_config.json and config.json",
+                                         .expected = "a Kev run, an adapter or a Hugging Face model"});
+  }
+
+  void inspect_run(const fs::path& path) {
+    report_.kind = "Kev run directory";
+    attempt([&] { describe_head(decision::read_head_file(path / "head.pt")); });
+    if (fs::exists(path / "adapter_config.json")) {
+      attempt([&] { describe_adapter(path); });
+    }
+    attempt([&] {
+      const auto base = options_.base ? std::optional<fs::path>(*options_.base) : std::nullopt;
+      describe_checkpoint(decision::open_checkpoint(path, base));
+    });
+  }
+
+  void inspect_adapter(const fs::path& path) {
+    report_.kind = "PEFT adapter directory";
+    describe_adapter(path);
+    list_tensors(*formats::open_safetensors(path / "adapter_model.safetensors"));
+  }
+
+  void inspect_base(const fs::path& path) {
+    report_.kind = "Hugging Face model directory";
+    std::optional<formats::ModelConfig> config;
+    attempt([&] {
+      config = parse_config(path / "config.json");
+      describe_config(*config);
+    });
+    attempt([&] {
+      const auto weights = formats::canonical_names(formats::open_safetensors(path));
+      list_tensors(*weights);
+      if (config) formats::check_backbone_tensors(*weights, *config);
+    });
+    if (!fs::exists(path / "tokenizer.json")) return;
+    attempt([&] { inspect_tokenizer(path / "tokenizer.json"); });
+  }
+
+  // Files
+
+  void inspect_file(const fs::path& path) {
+    const MappedFile file = MappedFile::open(path);
+    const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+    if (text.starts_with("GGUF")) return inspect_gguf(path);
+    if (text.starts_with("PK") || text.starts_with("\x80")) return inspect_torch(path);
+    const std::size_t start = text.find_first_not_of(" \t\r\n");
+    if (start != std::string_view::npos && text[start] == '{') return inspect_json(path, text);
+    report_.kind = "safetensors file";
+    list_tensors(*formats::open_safetensors(path));
+  }
+
+  void inspect_gguf(const fs::path& path) {
+    report_.kind = "GGUF file";
+    const formats::GgufFile file = formats::GgufFile::open(path);
+    Json& metadata = section("metadata");
+    for (const auto& [key, value] : file.metadata()) metadata[key] = formats::describe(value);
+    for (const auto& [name, tensor] : file.tensors()) {
+      report_.tensors.push_back({name, std::string(tensor.type->name), tensor.shape, tensor.bytes.size()});
+    }
+    const decision::Checkpoint checkpoint = decision::open_checkpoint(path, std::nullopt);
+    describe_config(checkpoint.config);
+    describe_pointer_head(checkpoint.head);
+    describe_tokenizer(checkpoint.tokenizer);
+    if (options_.check) check_values(*checkpoint.weights);
+  }
+
+  void inspect_torch(const fs::path& path) {
+    report_.kind = "torch file";
+    const formats::TorchValue root = formats::read_torch_file(path);
+    walk(root, "");
+    const formats::TorchValue* head = root.find("head");
+    if (head == nullptr || head->dict() == nullptr) return;
+    report_.kind = "Kev head.pt";
+    decision::read_head_file(path);
+  }
+
+  void inspect_json(const fs::path& path, std::string_view text) {
+    const nlohmann::json document = formats::parse_json(text, path.string());
+    if (document.contains("model") && document.contains("added_tokens")) return inspect_tokenizer(path);
+    if (document.contains("peft_type")) {
+      report_.kind = "PEFT adapter configuration";
+      describe_lora(formats::parse_lora_config(text, path.string()));
+    } else if (document.contains("weight_map")) {
+      report_.kind = "safetensors index";
+      list_tensors(*formats::open_safetensors(path.parent_path()));
+    } else {
+      report_.kind = "model configuration";
+      describe_config(formats::parse_hf_config(text, path.string()));
+    }
+  }
+
+  void inspect_tokenizer(const fs::path& path) {
+    if (report_.kind.empty()) report_.kind = "tokenizer";
+    describe_tokenizer(text::Tokenizer::from_json(read_text_file(path), path.string()));
+  }
+
+  // Parts
+
+  static formats::ModelConfig parse_config(const fs::path& path) {
+    return formats::parse_hf_config(read_text_file(path, formats::kMaxJsonFileBytes), path.string());
+  }
+
+  void describe_checkpoint(const decision::Checkpoint& checkpoint) {
+    Json& sources = section("sources");
+    sources["base"] = checkpoint.sources.base.string();
+    sources["tokenizer"] = checkpoint.sources.tokenizer.string();
+    sources["identity"] = checkpoint.identity;
+    describe_config(checkpoint.config);
+    describe_tokenizer(checkpoint.tokenizer);
+    if (checkpoint.sources.adapter)
+      section("adapter")["modules matched"] = checkpoint.sources.adapter->matched;
+    list_tensors(*checkpoint.weights);
+  }
+
+  void describe_head(const decision::HeadFile& file) {
+    Json& head = section("head");
+    head["base"] = file.base;
+    if (!file.base_revision.empty()) head["base revision"] = file.base_revision;
+    head["adapter rank"] = file.lora_rank;
+    head["trained in"] = file.weights_dtype;
+    describe_pointer_head(file.head);
+  }
+
+  void describe_pointer_head(const decision::PointerHead& pointer) {
+    Json& head = section("head");
+    head["dimension"] = pointer.dim;
+    head["hidden size"] = pointer.hidden;
+    head["temperature"] = pointer.temperature;
+  }
+
+  void describe_adapter(const fs::path& path) {
+    const fs::path file = path / "adapter_config.json";
+    describe_lora(
+        formats::parse_lora_config(read_text_file(file, formats::kMaxJsonFileBytes), file.string()));
+  }
+
+  void describe_lora(const formats::LoraConfig& config) {
+    Json& adapter = section("adapter");
+    adapter["kind"] = config.rank_stabilised ? "LoRA, rank-stabilised" : "LoRA";
+    adapter["rank"] = config.rank;
+    adapter["alpha"] = config.alpha;
+    adapter["rank patterns"] = config.rank_pattern.size();
+    adapter["alpha patterns"] = config.alpha_pattern.size();
+  }
+
+  void describe_config(const formats::ModelConfig& config) {
+    Json& model = section("model");
+    const auto linear = static_cast<std::size_t>(
+        std::count(config.layers.begin(), config.layers.end(), formats::LayerType::linear_attention));
+    model["family"] = config.family == formats::Family::qwen3_5 ? "Qwen3.5" : "Qwen3";
+    model["layers"] =
+        fmt::format("{} full attention, {} linear attention", config.layers.size() - linear, linear);
+    model["hidden size"] = config.hidden_size;
+    model["intermediate size"] = config.intermediate_size;
+    model["vocabulary"] = config.vocabulary_size;
+    model["attention heads"] =
+        fmt::format("{} query, {} key-value, of {}", config.heads, config.kv_heads, config.head_dim);
+    if (linear > 0) {
+      model["linear attention heads"] = fmt::format(
+          "{} key of {}, {} value of {}, convolution {}", config.linear_key_heads, config.linear_key_dim,
+          config.linear_value_heads, config.linear_value_dim, config.linear_conv_width);
+    }
+    model["rotary"] =
+        fmt::format("{} of {} values, theta {}", config.rotary_dim, config.head_dim, config.rope_theta);
+    model["positions"] = config.max_positions;
+  }
+
+  void describe_tokenizer(const text::Tokenizer& tokenizer) {
+    section("tokenizer")["ids"] = tokenizer.id_limit();
+  }
+
+  void list_tensors(const formats::TensorSource& source) {
+    for (const std::string& name : source.names()) {
+      const formats::TensorInfo& info = *source.find(name);
+      report_.tensors.push_back({name, std::string(to_string(info.type)), info.shape,
+                                 storage_bytes(info.type, formats::element_count(info))});
+    }
+    if (options_.check) check_values(source);
+  }
+
+  void walk(const formats::TorchValue& value, const std::string& path) {
+    if (const auto* dict = value.dict()) {
+      for (const auto& item : dict->items) walk(item.value, join(path, item.key));
+    } else if (const auto* tensor = value.tensor()) {
+      report_.tensors.push_back({path, std::string(to_string(tensor->type)), tensor->shape,
+                                 storage_bytes(tensor->type, tensor->elements())});
+      if (options_.check && is_floating(tensor->type)) attempt([&] { tensor->to_floats(); });
+    } else {
+      section("values")[path] = scalar(value);
+    }
+  }
+
+  static std::string join(const std::string& path, const formats::TorchValue& key) {
+    const std::string name = key.string() != nullptr    ? *key.string()
+                             : key.integer() != nullptr ? std::to_string(*key.integer())
+                                                        : std::string(key.kind());
+    return path.empty() ? name : path + "." + name;
+  }
+
+  static Json scalar(const formats::TorchValue& value) {
+    if (value.boolean() != nullptr) return *value.boolean();
+    if (value.integer() != nullptr) return *value.integer();
+    if (value.number() != nullptr) return *value.number();
+    if (value.string() != nullptr) return *value.string();
+    if (value.list() != nullptr) return fmt::format("a list of {}", value.list()->size());
+    return nullptr;
+  }
+
+  static bool is_floating(DType type) {
+    return type == DType::f64 || type == DType::f32 || type == DType::f16 || type == DType::bf16 ||
+           type == DType::q8_0;
+  }
+
+  /// Reads every floating value once, a few rows at a time, so that a model larger than memory can be
+  /// checked.
+  void check_values(const formats::TensorSource& source) {
+    constexpr std::uint64_t kValuesAtOnce = std::uint64_t{1} << 20;
+    std::vector<float> values;
+    for (const std::string& name : source.names()) {
+      const formats::TensorInfo& info = *source.find(name);
+      const std::uint64_t rows = info.shape.empty() ? 1 : info.shape[0];
+      const std::uint64_t width = rows == 0 ? 0 : formats::element_count(info) / rows;
+      if (!is_floating(info.type) || width == 0) continue;
+      const std::uint64_t step = std::max<std::uint64_t>(1, kValuesAtOnce / width);
+      attempt([&] {
+        for (std::uint64_t first = 0; first < rows; first += step) {
+          const std::uint64_t count = std::min(step, rows - first);
+          values.resize(count * width);
+          source.read_rows(name, first, count, values);
+        }
+      });
+      source.release(name);
+      ++checked_;
+    }
+    section("check")["tensors read"] = checked_;
+  }
+
+  const InspectOptions& options_;
+  Report report_;
+  std::size_t checked_ = 0;
+};
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void print_json(const InspectOptions& options, const Report& report) {
+  Json tensors = Json::array();
+  for (const TensorRow& row : report.tensors) {
+    tensors.push_back({{"name", row.name}, {"type", row.type}, {"shape", row.shape}, {"bytes", row.bytes}});
+  }
+  const Json document = {
+      {"path", options.path},        {"kind", report.kind},   {"loads", report.problems.empty()},
+      {"problems", report.problems}, {"facts", report.facts}, {"tensors", std::move(tensors)}};
+  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+/// Every section's keys in one column, so that values line up throughout.
+void print_facts(const Report& report) {
+  std::size_t width = 0;
+  for (const auto& [section, facts] : report.facts.items()) {
+    for (const auto& [key, value] : facts.items())
+      width = std::max(width, std::min<std::size_t>(key.size(), 48));
+  }
+  for (const auto& [section, facts] : report.facts.items()) {
+    fmt::print("\n{}\n", section);
+    for (const auto& [key, value] : facts.items()) {
+      fmt::print("  {:<{}}  {}\n", key, width, value.is_string() ? value.get<std::string>() : dump(value));
+    }
+  }
+}
+
+void print_tensors(const Report& report) {
+  if (report.tensors.empty()) return;
+  std::size_t name_width = 0;
+  std::size_t shape_width = 0;
+  std::uint64_t total = 0;
+  for (const TensorRow& row : report.tensors) {
+    name_width = std::max(name_width, row.name.size());
+    shape_width = std::max(shape_width, formats::describe_shape(row.shape).size());
+    total += row.bytes;
+  }
+  fmt::print("\ntensors: {} of {} bytes\n", report.tensors.size(), total);
+  for (const TensorRow& row : report.tensors) {
+    fmt::print("  {:<{}}  {:<5}  {:<{}}  {:>13}\n", row.name, name_width, row.type,
+               formats::describe_shape(row.shape), shape_width, row.bytes);
+  }
+}
+
+void print_text(const InspectOptions& options, const Report& report) {
+  fmt::print("{}: {}\n", options.path, report.kind.empty() ? "of unknown kind" : report.kind);
+  print_facts(report);
+  print_tensors(report);
+  if (report.problems.empty()) {
+    fmt::print("\nwould load: yes{}\n", options.check ? ", all values finite" : "");
+    return;
+  }
+  fmt::print("\nwould load: no\n");
+  for (const std::string& problem : report.problems) fmt::print("  {}\n", problem);
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+  const auto options = std::make_shared<InspectOptions>();
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show what a file or checkpoint holds and whether it would load");
+  command
+      ->add_option(
+          "path", options->path,
+          "A safetensors, torch, GGUF, tokenizer or configuration file; a run, adapter or model directory")
+      ->required();
+  command->add_option("--base", options->base, "The base model of a run, where it is not where the run says");
+  command->add_flag("--check", options->check, "Read every value and check that it is finite");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] {
+    const Report report = Inspector(*options).inspect(options->path);
+    options->json ? print_json(*options, report) : print_text(*options, report);
+    if (!report.problems.empty()) throw CLI::RuntimeError(1);
+  });
+}
+
+}  // namespace assay::cli
