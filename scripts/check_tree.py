@@ -71,6 +71,8 @@ def faults(name):
         yield from layer_faults(name, text)
     if path.suffix == ".hpp" and "#pragma once" not in text:
         yield f"{name}:1: no #pragma once"
+    if "tests" in path.parent.parts:
+        return  # a test may make paths up
     for match in MACHINE_PATH.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         yield f"{name}:{line}: names a path of one machine, {match.group(0)}"
