@@ -15,6 +15,9 @@
 ///   S ← e^g · S;  S ← S + k̂ ⊗ β (v − Sᵀ k̂);  o = Sᵀ q̂
 /// State S is fp32 [value_heads, key_dim, value_dim].
 ///
+/// Numbers. o and S are within 64 · 2⁻²⁴ of the largest norm that a column of the state had, against double
+/// precision, at any length; tested as such. Two forms are therefore within twice that of each other.
+///
 /// Same bits. o of a segment depends on its own tokens and initial state alone. A chunked form cuts a
 /// segment at multiples of its chunk counted from the segment's first token: cutting a segment in two
 /// calls at such a multiple changes nothing.
