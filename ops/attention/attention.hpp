@@ -11,8 +11,8 @@
 /// and the first i + 1 keys of the last run (its own tokens). Query head h reads key-value head
 /// h / (heads / kv_heads). out = softmax(scale · q·k) · v; with `gate`, out · sigmoid(gate) (Qwen3.5).
 ///
-/// Numbers. |out − exact| ≤ (2 e + (2 keys + 32) · 2⁻²⁴) · Σ w |v|, with w the weights and e the largest error of
-/// a score, (head_dim + 3) · 2⁻²⁴ · scale · Σ |q k|; tested as such.
+/// Numbers. |out − exact| ≤ (2 e + (2 keys + 32) · 2⁻²⁴) · Σ w |v|, with w the weights and e the largest
+/// error of a score, (head_dim + 3) · 2⁻²⁴ · scale · Σ |q k|; tested as such.
 ///
 /// Same bits. A query's result depends on its own row and on the keys it sees in their order; where one run
 /// ends and the next begins, what other queries there are, and the number of threads change nothing.
