@@ -218,7 +218,8 @@ class Inspector {
     Json& head = section("head");
     head["dimension"] = pointer.dim;
     head["hidden size"] = pointer.hidden;
-    head["temperature"] = pointer.temperature;
+    // As written, not as its fp32 neighbour in fp64 would be printed.
+    head["temperature"] = Json::parse(fmt::format("{}", pointer.temperature));
   }
 
   void describe_adapter(const fs::path& path) {

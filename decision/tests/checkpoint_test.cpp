@@ -176,8 +176,9 @@ TEST_F(CheckpointTest, AnAdapterThatHeadSpeaksOfMustBeThere) {
   Head head;
   head.fields["lora"] = [](Pickle& p) { p.integer(8); };
   without_adapter(head);
-  EXPECT_EQ(refused().kind(), ErrorKind::missing);
-  EXPECT_THAT(refused().what(), HasSubstr("adapter_config.json"));
+  const Error error = refused();
+  EXPECT_EQ(error.kind(), ErrorKind::missing);
+  EXPECT_THAT(error.what(), HasSubstr("adapter_config.json"));
 }
 
 TEST_F(CheckpointTest, ARunWithAllWeightsNeedsNoBase) {
@@ -192,7 +193,7 @@ TEST_F(CheckpointTest, ARunWithAllWeightsNeedsNoBase) {
 
 TEST_F(CheckpointTest, TheTokenizerMayBeTheBases) {
   fs::remove(directory_ / "run/tokenizer.json");
-  EXPECT_EQ(open().sources.tokenizer, directory_ / "base/tokenizer.json");
+  EXPECT_TRUE(fs::equivalent(open().sources.tokenizer, directory_ / "base/tokenizer.json"));
   fs::remove(directory_ / "base/tokenizer.json");
   EXPECT_EQ(refused().kind(), ErrorKind::missing);
 }
@@ -202,8 +203,9 @@ TEST_F(CheckpointTest, ATokenizerWithoutADelimiterIsRefused) {
   for (std::size_t at = 0; (at = text.find("<|box_end|>", at)) != std::string::npos;)
     text.replace(at, 11, "<|box_xxx|>");
   directory_.write("run/tokenizer.json", text);
-  EXPECT_EQ(refused().kind(), ErrorKind::missing);
-  EXPECT_THAT(refused().what(), HasSubstr("no token <|box_end|>"));
+  const Error error = refused();
+  EXPECT_EQ(error.kind(), ErrorKind::missing);
+  EXPECT_THAT(error.what(), HasSubstr("no token <|box_end|>"));
 }
 
 TEST_F(CheckpointTest, WhatIsNoRunIsRefused) {
@@ -219,8 +221,9 @@ TEST_F(CheckpointTest, HeadsThatComputeOtherwiseAreUnsupportedByName) {
     Head head;
     head.fields[field] = [](Pickle& p) { p.op("\x88"); };
     without_adapter(head);
-    EXPECT_EQ(refused().kind(), ErrorKind::unsupported) << field;
-    EXPECT_THAT(refused().what(), HasSubstr(std::string("head.pt: ") + field));
+    const Error error = refused();
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported) << field;
+    EXPECT_THAT(error.what(), HasSubstr(std::string("head.pt: ") + field));
   }
 }
 
@@ -241,8 +244,9 @@ TEST_F(CheckpointTest, ATemperatureThatIsNoDivisorIsRefused) {
     Head head;
     head.fields["temperature"] = [&](Pickle& p) { p.number(value); };
     without_adapter(head);
-    EXPECT_EQ(refused().kind(), ErrorKind::malformed) << value;
-    EXPECT_THAT(refused().what(), HasSubstr("temperature"));
+    const Error error = refused();
+    EXPECT_EQ(error.kind(), ErrorKind::malformed) << value;
+    EXPECT_THAT(error.what(), HasSubstr("temperature"));
   }
 }
 
@@ -252,8 +256,9 @@ TEST_F(CheckpointTest, FieldsOfAnotherTypeAreNamed) {
     Head head;
     head.fields[field] = [](Pickle& p) { p.op("]"); };
     without_adapter(head);
-    EXPECT_EQ(refused().kind(), ErrorKind::mismatch) << field;
-    EXPECT_THAT(refused().what(), HasSubstr(field));
+    const Error error = refused();
+    EXPECT_EQ(error.kind(), ErrorKind::mismatch) << field;
+    EXPECT_THAT(error.what(), HasSubstr(field));
   }
 }
 
@@ -282,21 +287,24 @@ TEST_F(CheckpointTest, AMissingOrNonFiniteHeadTensorIsNamed) {
   Head missing;
   missing.shapes.erase("k.bias");
   without_adapter(missing);
-  EXPECT_EQ(refused().kind(), ErrorKind::missing);
-  EXPECT_THAT(refused().what(), HasSubstr("head.k.bias"));
+  const Error absent = refused();
+  EXPECT_EQ(absent.kind(), ErrorKind::missing);
+  EXPECT_THAT(absent.what(), HasSubstr("head.k.bias"));
   Head bad;
   bad.value = std::numeric_limits<float>::quiet_NaN();
   without_adapter(bad);
-  EXPECT_EQ(refused().kind(), ErrorKind::non_finite);
-  EXPECT_THAT(refused().what(), HasSubstr("head.q.weight"));
+  const Error error = refused();
+  EXPECT_EQ(error.kind(), ErrorKind::non_finite);
+  EXPECT_THAT(error.what(), HasSubstr("head.q.weight"));
 }
 
 TEST_F(CheckpointTest, AHeadThatWouldRunCodeIsRefused) {
   Head head;
   head.fields["args"] = [](Pickle& p) { p.global("os", "system").op("(").text("true").op("tR"); };
   without_adapter(head);
-  EXPECT_EQ(refused().kind(), ErrorKind::unsupported);
-  EXPECT_THAT(refused().what(), HasSubstr("would run code: os.system"));
+  const Error error = refused();
+  EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+  EXPECT_THAT(error.what(), HasSubstr("would run code: os.system"));
 }
 
 TEST_F(CheckpointTest, AMissingOrMisshapenTensorOfTheBaseIsNamedBeforeAnyIsRead) {
@@ -305,12 +313,14 @@ TEST_F(CheckpointTest, AMissingOrMisshapenTensorOfTheBaseIsNamedBeforeAnyIsRead)
   ASSERT_EQ(last.name, "model.norm.weight");
   tensors.pop_back();
   write_base(tensors);
-  EXPECT_EQ(refused().kind(), ErrorKind::missing);
-  EXPECT_THAT(refused().what(), HasSubstr("tensor 'norm.weight'"));
+  const Error absent = refused();
+  EXPECT_EQ(absent.kind(), ErrorKind::missing);
+  EXPECT_THAT(absent.what(), HasSubstr("tensor 'norm.weight'"));
   tensors.push_back({last.name, last.dtype, {kHidden / 2}, last.data.substr(0, kHidden)});
   write_base(tensors);
-  EXPECT_EQ(refused().kind(), ErrorKind::mismatch);
-  EXPECT_THAT(refused().what(),
+  const Error error = refused();
+  EXPECT_EQ(error.kind(), ErrorKind::mismatch);
+  EXPECT_THAT(error.what(),
               HasSubstr("model.safetensors: tensor 'norm.weight': shape [128]; expected [256]"));
 }
 
