@@ -361,6 +361,15 @@ std::int64_t signed_element(GgufValueType type, const std::byte* data) {
   }
 }
 
+/// As much of a text as fits a line, whole UTF-8 characters.
+std::size_t shown_length(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  if (text.size() <= longest) return text.size();
+  std::size_t length = longest;
+  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0u) == 0x80u) --length;
+  return length;
+}
+
 bool is_integer(GgufValueType type) {
   return number_bytes(type) != 0 && type != GgufValueType::f32 && type != GgufValueType::f64 &&
          type != GgufValueType::boolean;
@@ -380,9 +389,9 @@ std::string describe(const GgufValue& value) {
     case GgufValueType::array:
       return fmt::format("array of {} {}", value.count, to_string(value.element_type));
     case GgufValueType::string: {
-      constexpr std::size_t longest = 60;
       const std::string_view text = as_text(value.payload);
-      return fmt::format("string \"{}{}\"", text.substr(0, longest), text.size() > longest ? "…" : "");
+      const std::string_view shown = text.substr(0, shown_length(text));
+      return fmt::format("string {:?}{}", shown, shown.size() < text.size() ? "…" : "");
     }
     case GgufValueType::boolean:
       return value.payload[0] == std::byte{1} ? "boolean true" : "boolean false";

@@ -360,14 +360,16 @@ class GgufTensors final : public TensorSource {
     }
     entry.info = {*canonical, *tensor.type->readable, tensor.shape, file_.origin()};
     restore_order(entry, where);
-    entries_.emplace(*canonical, std::move(entry));
+    if (!entries_.emplace(*canonical, std::move(entry)).second) {
+      throw Error(ErrorKind::malformed, {where, "a second tensor for " + *canonical, "one"});
+    }
   }
 
   /// None for what a decision does not need.
   std::optional<std::string> canonical_name(const std::string& name, Change& change) const {
     if (name == "output.weight") return std::nullopt;
     if (name == "token_embd.weight") return "embed_tokens.weight";
-    if (name.starts_with("cls.output.")) return name;
+    if (name == "cls.output.weight" || name == "cls.output.bias") return name;
     if (name == "output_norm.weight") {
       if (config_.family == Family::qwen3_5) change = Change::plus_one;
       return "norm.weight";

@@ -180,65 +180,74 @@ class Changed {
     return *this;
   }
 
-  fs::path write() const {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    const fs::path path = fs::path(testing::TempDir()) / (std::string(test->name()) + ".gguf");
-    std::ofstream(path, std::ios::binary) << bytes_;
-    return path;
-  }
+  const std::string& bytes() const { return bytes_; }
 
  private:
   std::string bytes_;
 };
 
-TEST(GgufCheckpointErrors, AnotherDecisionTypeIsRefusedByName) {
-  const fs::path path = Changed("kev-tiny-dense.f16").replace("kev", "lev").write();
+class GgufCheckpointErrors : public testing::Test {
+ protected:
+  ~GgufCheckpointErrors() override { fs::remove(path_); }
+
+  const fs::path& write(const Changed& file) const {
+    std::ofstream(path_, std::ios::binary) << file.bytes();
+    return path_;
+  }
+
+ private:
+  const fs::path path_ =
+      fs::path(testing::TempDir()) /
+      (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".gguf");
+};
+
+TEST_F(GgufCheckpointErrors, AnotherDecisionTypeIsRefusedByName) {
+  const fs::path path = write(Changed("kev-tiny-dense.f16").replace("kev", "lev"));
   expect_error(ErrorKind::unsupported, {path.string(), "qwen3.decision.type", "'lev'"},
                [&] { open_gguf_checkpoint(path); });
 }
 
-TEST(GgufCheckpointErrors, ALanguageModelIsNoDecisionModel) {
+TEST_F(GgufCheckpointErrors, ALanguageModelIsNoDecisionModel) {
   const fs::path path =
-      Changed("kev-tiny-dense.f16").replace("qwen3.decision.type", "qwen3.decision.none").write();
+      write(Changed("kev-tiny-dense.f16").replace("qwen3.decision.type", "qwen3.decision.none"));
   expect_error(ErrorKind::unsupported, {"qwen3.decision.type", "without a decision head"},
                [&] { open_gguf_checkpoint(path); });
 }
 
-TEST(GgufCheckpointErrors, TemperaturesThatDifferByTypeAreRefused) {
-  const fs::path path = Changed("kev-tiny-dense.f16").set_float("decision.temperature.score", 2.0f).write();
+TEST_F(GgufCheckpointErrors, TemperaturesThatDifferByTypeAreRefused) {
+  const fs::path path = write(Changed("kev-tiny-dense.f16").set_float("decision.temperature.score", 2.0f));
   expect_error(ErrorKind::unsupported, {"temperature"}, [&] { open_gguf_checkpoint(path); });
 }
 
-TEST(GgufCheckpointErrors, ATemperatureForSomeOptionCountsAloneIsRefused) {
-  const fs::path path = Changed("kev-tiny-dense.f16")
-                            .set_float("decision.temperature.score", 2.0f)
-                            .replace("decision.temperature.score", "decision.temperature.sco.2")
-                            .write();
+TEST_F(GgufCheckpointErrors, ATemperatureForSomeOptionCountsAloneIsRefused) {
+  const fs::path path = write(Changed("kev-tiny-dense.f16")
+                                  .set_float("decision.temperature.score", 2.0f)
+                                  .replace("decision.temperature.score", "decision.temperature.sco.2"));
   expect_error(ErrorKind::unsupported, {"temperature"}, [&] { open_gguf_checkpoint(path); });
 }
 
-TEST(GgufCheckpointErrors, ATemperatureThatIsNotPositiveIsRefused) {
+TEST_F(GgufCheckpointErrors, ATemperatureThatIsNotPositiveIsRefused) {
   for (const float value : {0.0f, -1.0f}) {
     const fs::path path =
-        Changed("kev-tiny-dense.f16").set_float("decision.temperature.choice", value).write();
+        write(Changed("kev-tiny-dense.f16").set_float("decision.temperature.choice", value));
     expect_error(ErrorKind::mismatch, {"decision.temperature.choice"}, [&] { open_gguf_checkpoint(path); });
   }
 }
 
-TEST(GgufCheckpointErrors, AMissingHeadIsNamed) {
+TEST_F(GgufCheckpointErrors, AMissingHeadIsNamed) {
   const fs::path path =
-      Changed("kev-tiny-dense.f16").replace("cls.output.weight", "cls.output.wehght").write();
+      write(Changed("kev-tiny-dense.f16").replace("cls.output.weight", "cls.output.wehght"));
   expect_error(ErrorKind::missing, {"cls.output.weight"}, [&] { open_gguf_checkpoint(path); });
 }
 
-TEST(GgufCheckpointErrors, AMissingDelimiterIsNamed) {
-  const fs::path path = Changed("kev-tiny-dense.f16").replace("<|box_end|>", "<|box_enD|>").write();
+TEST_F(GgufCheckpointErrors, AMissingDelimiterIsNamed) {
+  const fs::path path = write(Changed("kev-tiny-dense.f16").replace("<|box_end|>", "<|box_enD|>"));
   expect_error(ErrorKind::missing, {path.string(), "<|box_end|>"}, [&] { open_gguf_checkpoint(path); });
 }
 
-TEST(GgufCheckpointErrors, ATensorOfAnotherNameLeavesAHoleThatIsNamed) {
+TEST_F(GgufCheckpointErrors, ATensorOfAnotherNameLeavesAHoleThatIsNamed) {
   const fs::path path =
-      Changed("kev-tiny-dense.f16").replace("blk.1.ffn_up.weight", "blk.9.ffn_up.weight").write();
+      write(Changed("kev-tiny-dense.f16").replace("blk.1.ffn_up.weight", "blk.9.ffn_up.weight"));
   expect_error(ErrorKind::missing, {"layers.1.mlp.up_proj.weight"}, [&] { open_gguf_checkpoint(path); });
 }
 

@@ -184,11 +184,21 @@ TEST(GgufMetadata, EveryValueTypeIsReadAsWritten) {
   EXPECT_EQ(describe(file.metadata().at("i8")), "i8 -3");
   EXPECT_EQ(describe(file.metadata().at("boolean")), "boolean true");
   EXPECT_EQ(describe(file.metadata().at("strings")), "array of 3 string");
+  EXPECT_EQ(describe(file.metadata().at("string")), "string \"héllo\"");
   EXPECT_EQ(file.find_integer("absent"), std::nullopt);
   EXPECT_THAT(error_of(ErrorKind::mismatch, [&] { file.integer("i64"); }), HasSubstr("test.gguf: i64"));
   EXPECT_THAT(error_of(ErrorKind::mismatch, [&] { file.integer("string"); }), HasSubstr("an integer"));
   EXPECT_THAT(error_of(ErrorKind::mismatch, [&] { file.strings("integers"); }), HasSubstr("strings"));
   EXPECT_THAT(error_of(ErrorKind::missing, [&] { file.string("absent"); }), HasSubstr("absent"));
+}
+
+TEST(GgufMetadata, TextsAreShownCutAndPrintable) {
+  Builder builder;
+  builder.string("long", "x" + std::string(59, 'y') + "é and more").string("broken", "a\xff\n");
+  const auto bytes = builder.bytes();
+  const GgufFile file = GgufFile::parse(bytes, "f");
+  EXPECT_EQ(describe(file.metadata().at("long")), "string \"x" + std::string(59, 'y') + "\"…");
+  EXPECT_EQ(describe(file.metadata().at("broken")), "string \"a\\x{ff}\\n\"");
 }
 
 TEST(GgufMetadata, NumbersThatAreNotFiniteAreRefused) {
@@ -748,6 +758,14 @@ TEST(GgufTensors, TensorsOfUnknownMeaningAreRefused) {
     const GgufFile& file = model.open();
     EXPECT_THAT(error_of(ErrorKind::unsupported, [&] { gguf_tensors(file); }), HasSubstr(name));
   }
+}
+
+TEST(GgufTensors, TwoForOneNameAreRefused) {
+  ModelFile model("qwen3");
+  model.add_tensor("blk.00.attn_k.weight", {16, ModelFile::kHidden});
+  const GgufFile& file = model.open();
+  EXPECT_THAT(error_of(ErrorKind::malformed, [&] { gguf_tensors(file); }),
+              HasSubstr("layers.0.self_attn.k_proj.weight"));
 }
 
 TEST(GgufTensors, ShapesThatContradictTheHeadsAreRefused) {
