@@ -271,8 +271,7 @@ class Machine {
   }
 
   void push_id(Id id) {
-    if (stack_.size() == kMaxValues)
-      fail("too many values on the stack", "a checkpoint's metadata");
+    if (stack_.size() == kMaxValues) fail("too many values on the stack", "a checkpoint's metadata");
     stack_.push_back(id);
   }
   bool push(Node node) {
