@@ -76,6 +76,8 @@ constexpr std::size_t kSums = std::min<std::size_t>(4, kWidth);
 static_assert(kWidth % kSums == 0);
 
 struct Sums {
+  // GCC does not compile an implicit constructor for the target at hand.
+  HWY_INLINE Sums() {}
   Vector at[kSums][kVectors];
 };
 

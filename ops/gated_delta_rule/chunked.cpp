@@ -37,6 +37,8 @@ constexpr std::size_t kTileRows = 4;
 
 /// kTileRows rows of one panel.
 struct Tile {
+  // GCC does not compile an implicit constructor for the target at hand.
+  HWY_INLINE Tile() {}
   Vector at[kTileRows][kPanelVectors];
 };
 

@@ -27,6 +27,8 @@ namespace {
 
 /// Sᵀk̂ and Sᵀq̂ of one token for one panel, S before the token.
 struct Reads {
+  // GCC does not compile an implicit constructor for the target at hand.
+  HWY_INLINE Reads() {}
   Vector k[kPanelVectors];
   Vector q[kPanelVectors];
 };
