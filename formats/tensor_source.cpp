@@ -55,8 +55,10 @@ std::uint64_t element_count(const TensorInfo& info) {
 
 const TensorInfo& require(const TensorSource& source, std::string_view name) {
   if (const TensorInfo* info = source.find(name)) return *info;
+  const std::vector<std::string> names = source.names();
+  const std::string file = names.empty() ? "" : " of " + source.find(names.front())->origin;
   throw Error(ErrorKind::missing, {.where = "tensor '" + std::string(name) + "'",
-                                   .found = "not in the weights",
+                                   .found = "not in the weights" + file,
                                    .advice = nearest_names(source, name)});
 }
 
