@@ -48,7 +48,8 @@ class Gate(ProgramTest):
         self.assertIn("gated_delta_rule", ops)
         for op in sorted(ops - {"matmul"}):
             for form in form_names(op):
-                for checkpoint in program.CHECKPOINTS:
+                # The recurrence is what differs most between forms; the rest is in the hybrid too.
+                for checkpoint in program.CHECKPOINTS if op == "gated_delta_rule" else program.CHECKPOINTS[:1]:
                     with self.subTest(checkpoint=checkpoint, form=f"{op}={form}"):
                         done = self.gate(checkpoint, "--precision", "fp32", "--form", f"{op}={form}")
                         self.assert_pass(done)
