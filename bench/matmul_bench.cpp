@@ -1,6 +1,7 @@
 // GFLOP/s of each form of matmul on this machine at the shapes of Qwen3.5-4B, beside the floor (multiply-adds
-// on registers alone, on as many threads, in the same rounds) and oneDNN where it was found. Rounds
-// interleave all of them and the best of each counts: another process's load then takes from all alike.
+// on registers alone, as many and on as many threads, in the same rounds) and oneDNN where it was found.
+// Rounds interleave all of them and the best of each counts: another process's load then takes from all
+// alike.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -27,7 +28,6 @@
 #endif
 #if defined(ASSAY_WITH_ONEDNN)
 #include <dnnl.hpp>
-#include <unordered_map>
 #endif
 
 namespace {
@@ -81,15 +81,15 @@ void fill(float* values, std::size_t count, std::uint32_t seed) {
 
 #if defined(__x86_64__)
 
-constexpr std::size_t kPeakRounds = 1 << 17;
 constexpr std::size_t kPeakSums = 24;
+constexpr std::size_t kPeakItemsPerThread = 8;
 constexpr double kOperationsPerInstruction = 32;  // of fp32; VDPBF16PS does twice that
 
-__attribute__((target("avx512f"))) void peak_fp32() {
+__attribute__((target("avx512f"))) void peak_fp32(std::size_t rounds) {
   __m512 sums[kPeakSums];
   for (auto& sum : sums) sum = _mm512_setzero_ps();
   const __m512 x = _mm512_set1_ps(0.5f);
-  for (std::size_t i = 0; i < kPeakRounds; ++i) {
+  for (std::size_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 24
     for (auto& sum : sums) {
       sum = _mm512_fmadd_ps(x, x, sum);
@@ -98,11 +98,11 @@ __attribute__((target("avx512f"))) void peak_fp32() {
   }
 }
 
-__attribute__((target("avx512f,avx512bf16"))) void peak_bf16() {
+__attribute__((target("avx512f,avx512bf16"))) void peak_bf16(std::size_t rounds) {
   __m512 sums[kPeakSums];
   for (auto& sum : sums) sum = _mm512_setzero_ps();
   const auto x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(0x3f003f00));
-  for (std::size_t i = 0; i < kPeakRounds; ++i) {
+  for (std::size_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 24
     for (auto& sum : sums) {
       sum = _mm512_dpbf16_ps(sum, x, x);
@@ -111,14 +111,15 @@ __attribute__((target("avx512f,avx512bf16"))) void peak_bf16() {
   }
 }
 
-void add_peaks(std::vector<Contender>& contenders, assay::device::ThreadPool& threads) {
-  const auto add = [&](std::string name, double factor, void (*loop)()) {
-    const double operations = factor * kOperationsPerInstruction *
-                              static_cast<double>(kPeakRounds * kPeakSums) *
-                              static_cast<double>(threads.size());
-    contenders.push_back({std::move(name), operations, [&threads, loop] {
-                            threads.parallel_for(threads.size(),
-                                                 [loop](std::size_t, std::size_t) { loop(); });
+/// As many operations as the product, so that both meet the same clock and the same neighbours.
+void add_peaks(std::vector<Contender>& contenders, assay::device::ThreadPool& threads, double operations) {
+  const auto add = [&](std::string name, double factor, void (*loop)(std::size_t)) {
+    const std::size_t items = kPeakItemsPerThread * threads.size();
+    const double operations_per_round =
+        factor * kOperationsPerInstruction * static_cast<double>(kPeakSums * items);
+    const auto rounds = static_cast<std::size_t>(operations / operations_per_round) + 1;
+    contenders.push_back({std::move(name), static_cast<double>(rounds) * operations_per_round, [=, &threads] {
+                            threads.parallel_for(items, [=](std::size_t, std::size_t) { loop(rounds); });
                           }});
   };
   if (assay::device::cpu_supports(static_cast<assay::device::CpuFeatureSet>(CpuFeature::avx512))) {
@@ -131,7 +132,7 @@ void add_peaks(std::vector<Contender>& contenders, assay::device::ThreadPool& th
 
 #else
 
-void add_peaks(std::vector<Contender>&, assay::device::ThreadPool&) {}
+void add_peaks(std::vector<Contender>&, assay::device::ThreadPool&, double) {}
 
 #endif
 
@@ -240,7 +241,7 @@ void bench_shape(const Options& options, Shape shape, assay::device::ThreadPool&
     const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(shape.n * shape.k);
     assay::device::Arena arena;
     std::vector<Contender> contenders;
-    add_peaks(contenders, threads);
+    add_peaks(contenders, threads, operations);
     for (const MatmulWeight& weight : weights) {
       contenders.push_back({std::string(weight.form->info.name), operations, [&, m] {
                               assay::ops::matmul(

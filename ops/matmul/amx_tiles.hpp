@@ -46,10 +46,8 @@ void amx_row_tiles(const TileCall& call) {
       Tiles::template multiply_add<2, 5, 6>();
       Tiles::template multiply_add<3, 5, 7>();
     }
-    for (std::size_t i = 0; i < kTileRows; ++i) {
-      prefetch(call.ahead_w, s + i);
-      prefetch(call.ahead_x, s + i);
-    }
+    prefetch(call.ahead_w, s, kTileRows);
+    prefetch(call.ahead_x, s, kTileRows);
     x += call.rows * kTileRowBytes;
     w += kTileRows * kStepBytes;
   }
@@ -70,14 +68,15 @@ void amx_tile(const TileCall& call) {
   }
 }
 
-/// Rows are padded to whole tile registers: one configuration serves every shape.
+/// Rows are padded to whole tile registers: one configuration serves every shape. A block's w and x are 16
+/// KiB each: a tile takes as much x as w, unlike the lower tiles of the vector kernels.
 template <class Tiles>
 inline constexpr Kernel kAmxKernel = {.layout = &kBf16Layout,
                                       .pack_x = tile_bf16_rows,
                                       .x_step_bytes = 4,
                                       .max_rows = 2 * kTileRows,
                                       .row_multiple = kTileRows,
-                                      .block_steps = 256,
+                                      .block_steps = 128,
                                       .tile = amx_tile<Tiles>,
                                       .enter = Tiles::enter,
                                       .leave = Tiles::leave};

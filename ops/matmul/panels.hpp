@@ -17,6 +17,7 @@
 namespace assay::ops::panels {
 
 inline constexpr std::size_t kColumns = 32;
+inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::size_t kStepBytes = kColumns * 4;
 
 /// Copies rows[0, count) × [0, k) to `out` in `steps` steps of `width` rows; what is past count or k is
@@ -74,14 +75,21 @@ struct TileCall {
   __builtin_prefetch(ahead.data + step * ahead.stride, 0, 2);
 }
 
+/// The same for `count` steps at once, a line at a time.
+[[gnu::always_inline]] inline void prefetch(const Ahead& ahead, std::size_t step, std::size_t count) {
+  const std::byte* line = ahead.data + step * ahead.stride;
+  const std::byte* end = line + count * ahead.stride;
+  for (; line < end; line += kCacheLine) __builtin_prefetch(line, 0, 2);
+}
+
 struct Kernel {
   const Layout* layout;
   Interleave pack_x;
   std::size_t x_step_bytes;  ///< that one row of x takes in a step
   std::size_t max_rows;
   std::size_t row_multiple;
-  std::size_t
-      block_steps;  ///< steps after which the sums rest in memory: what of a panel stays in the L1 cache
+  /// Steps after which sums rest in memory, so that what of a panel they take stays in the L1 cache.
+  std::size_t block_steps;
   void (*tile)(const TileCall& call);
   void (*enter)() = nullptr;  ///< on each thread, before tiles: sets up its tile registers
   void (*leave)() = nullptr;  ///< after them

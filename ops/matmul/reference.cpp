@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -32,6 +33,21 @@ void plain_product(const Context& context, const MatmulArgs& args, Rows<const fl
   });
 }
 
+MatmulWeight unpacked_weight(std::size_t n, std::size_t k, std::size_t element_bytes) {
+  MatmulWeight weight;
+  weight.n = n;
+  weight.k = k;
+  weight.data = device::Buffer<std::byte>(n * k * element_bytes);
+  return weight;
+}
+
+/// Calls take(first, count) for rows of w, in order.
+template <class Take>
+void for_row_blocks(std::size_t n, std::size_t k, const Take& take) {
+  for (std::size_t first = 0; k != 0 && first < n; first += kRowsAtOnce)
+    take(first, std::min(kRowsAtOnce, n - first));
+}
+
 }  // namespace
 
 std::size_t reference_packed_bytes(std::size_t n, std::size_t k) {
@@ -39,16 +55,11 @@ std::size_t reference_packed_bytes(std::size_t n, std::size_t k) {
 }
 
 MatmulWeight reference_pack(std::size_t n, std::size_t k, const WeightRows& rows) {
-  MatmulWeight weight;
-  weight.n = n;
-  weight.k = k;
-  weight.data = device::Buffer<std::byte>(reference_packed_bytes(n, k));
-  if (k == 0) return weight;
+  MatmulWeight weight = unpacked_weight(n, k, sizeof(float));
   auto* values = reinterpret_cast<float*>(weight.data.data());
-  for (std::size_t first = 0; first < n; first += kRowsAtOnce) {
-    const std::size_t count = std::min(kRowsAtOnce, n - first);
+  for_row_blocks(n, k, [&](std::size_t first, std::size_t count) {
     rows(first, count, {values + first * k, count * k});
-  }
+  });
   return weight;
 }
 
@@ -62,19 +73,14 @@ std::size_t reference_bf16_packed_bytes(std::size_t n, std::size_t k) {
 }
 
 MatmulWeight reference_bf16_pack(std::size_t n, std::size_t k, const WeightRows& rows) {
-  MatmulWeight weight;
-  weight.n = n;
-  weight.k = k;
-  weight.data = device::Buffer<std::byte>(reference_bf16_packed_bytes(n, k));
-  if (k == 0) return weight;
+  MatmulWeight weight = unpacked_weight(n, k, sizeof(std::uint16_t));
   auto* values = reinterpret_cast<std::uint16_t*>(weight.data.data());
   std::vector<float> read(std::min(n, kRowsAtOnce) * k);
-  for (std::size_t first = 0; first < n; first += kRowsAtOnce) {
-    const std::size_t count = std::min(kRowsAtOnce, n - first);
-    rows(first, count, std::span(read).first(count * k));
-    std::transform(read.begin(), read.begin() + static_cast<std::ptrdiff_t>(count * k), values + first * k,
-                   float_to_bf16);
-  }
+  for_row_blocks(n, k, [&](std::size_t first, std::size_t count) {
+    const std::span<float> block = std::span(read).first(count * k);
+    rows(first, count, block);
+    std::ranges::transform(block, values + first * k, float_to_bf16);
+  });
   return weight;
 }
 
@@ -84,7 +90,8 @@ void reference_bf16_run(const Context& context, const MatmulArgs& args) {
   const std::span<float> rounded = context.arena.allocate<float>(args.m * k);
   for (std::size_t i = 0; i < args.m; ++i) {
     const float* row = args.x.row(i);
-    for (std::size_t l = 0; l < k; ++l) rounded[i * k + l] = bf16_to_float(float_to_bf16(row[l]));
+    std::transform(row, row + k, rounded.data() + i * k,
+                   [](float value) { return bf16_to_float(float_to_bf16(value)); });
   }
   plain_product(context, args, {rounded.data(), k},
                 reinterpret_cast<const std::uint16_t*>(args.w->data.data()), bf16_to_float);
