@@ -73,6 +73,7 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
       line += row[i];
       if (i + 1 < row.size()) line.append(widths[i] - display_width(row[i]) + 2, ' ');
     }
+    line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
   return text;
