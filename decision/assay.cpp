@@ -17,7 +17,8 @@ DecisionModel::DecisionModel(const std::filesystem::path& run_or_gguf, const Dec
   model_options.threads = options.threads;
   model_options.state_cache_bytes = options.state_cache_bytes;
   model_options.progress = options.progress;
-  impl_ = std::make_unique<Impl>(decision::DecisionModel::load(run_or_gguf, options.base, model_options));
+  impl_ =
+      std::make_unique<Impl>(Impl{decision::DecisionModel::load(run_or_gguf, options.base, model_options)});
 }
 
 DecisionModel::~DecisionModel() = default;

@@ -275,7 +275,7 @@ TEST(Lora, FactorsOfAnotherShapeAreNamed) {
 
 TEST(Lora, HalfAPairIsNamed) {
   const Memory weights(base());
-  for (const std::size_t kept : {0, 1}) {
+  for (const std::size_t kept : {std::size_t{0}, std::size_t{1}}) {
     const Memory factors({adapter("base_model.model." + kModule)[kept]});
     const Error error = error_of([&] { merge(weights, factors); });
     EXPECT_EQ(error.kind(), ErrorKind::missing);
