@@ -12,9 +12,9 @@ namespace assay::text {
 namespace {
 
 // A walk of the trie starts at every byte, so the longest content bounds the work per byte of text.
-constexpr std::size_t max_content_bytes = 512;
-constexpr std::size_t max_tokens = std::size_t{1} << 16;
-constexpr std::size_t max_total_bytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxContentBytes = 512;
+constexpr std::size_t kMaxTokens = std::size_t{1} << 16;
+constexpr std::size_t kMaxTotalBytes = std::size_t{4} << 20;
 
 std::uint8_t class_at(std::string_view text, std::size_t at) {
   return code_point_classes()[decode_utf8(text, at).value];
@@ -43,7 +43,7 @@ std::size_t space_after(std::string_view text, std::size_t at) {
 
 AddedTokens::AddedTokens(std::span<const TokenizerParts::Added> added, bool normalized,
                          const std::string& origin)
-    : token_at_{none} {
+    : token_at_{kNone} {
   const auto fail = [&](std::size_t i, std::string found, std::string expected) {
     throw Error(ErrorKind::malformed, {.where = fmt::format("{}: added_tokens[{}]", origin, i),
                                        .found = std::move(found),
@@ -53,14 +53,14 @@ AddedTokens::AddedTokens(std::span<const TokenizerParts::Added> added, bool norm
   for (std::size_t i = 0; i < added.size(); ++i) {
     const auto& token = added[i];
     if (token.normalized != normalized) continue;
-    if (token.content.empty() || token.content.size() > max_content_bytes) {
+    if (token.content.empty() || token.content.size() > kMaxContentBytes) {
       fail(i, fmt::format("content of {} bytes", token.content.size()),
-           fmt::format("1 to {}", max_content_bytes));
+           fmt::format("1 to {}", kMaxContentBytes));
     }
     total += token.content.size();
-    if (tokens_.size() == max_tokens || total > max_total_bytes) {
+    if (tokens_.size() == kMaxTokens || total > kMaxTotalBytes) {
       fail(i, "more tokens than are handled",
-           fmt::format("at most {}, of {} bytes", max_tokens, max_total_bytes));
+           fmt::format("at most {}, of {} bytes", kMaxTokens, kMaxTotalBytes));
     }
     insert(token.content, static_cast<std::uint32_t>(tokens_.size()),
            fmt::format("{}: added_tokens[{}]", origin, i));
@@ -75,10 +75,10 @@ void AddedTokens::insert(std::string_view content, std::uint32_t token, const st
     const auto next = static_cast<std::uint32_t>(token_at_.size());
     const auto key = std::uint64_t{node} << 8 | static_cast<unsigned char>(c);
     const auto [entry, is_new] = children_.emplace(key, next);
-    if (is_new) token_at_.push_back(none);
+    if (is_new) token_at_.push_back(kNone);
     node = entry->second;
   }
-  if (token_at_[node] != none) {
+  if (token_at_[node] != kNone) {
     throw Error(ErrorKind::malformed, {.where = where,
                                        .found = fmt::format("{} a second time", in_quotes(content)),
                                        .expected = "each added token once"});
@@ -88,7 +88,7 @@ void AddedTokens::insert(std::string_view content, std::uint32_t token, const st
 
 std::uint32_t AddedTokens::child(std::uint32_t node, char byte) const {
   const auto found = children_.find(std::uint64_t{node} << 8 | static_cast<unsigned char>(byte));
-  return found == children_.end() ? none : found->second;
+  return found == children_.end() ? kNone : found->second;
 }
 
 AddedTokens::Found AddedTokens::find(std::string_view text, std::size_t from) const {
@@ -98,10 +98,10 @@ AddedTokens::Found AddedTokens::find(std::string_view text, std::size_t from) co
     std::uint32_t node = 0;
     for (std::size_t at = first; at < text.size(); ++at) {
       node = child(node, text[at]);
-      if (node == none) break;
-      if (token_at_[node] != none) found = {first, at + 1, token_at_[node]};
+      if (node == kNone) break;
+      if (token_at_[node] != kNone) found = {first, at + 1, token_at_[node]};
     }
-    if (found.token != none) return found;
+    if (found.token != kNone) return found;
   }
   return {};
 }
@@ -112,7 +112,7 @@ void AddedTokens::split(std::string_view text, std::vector<TextPart>& parts) con
   };
   std::size_t done = 0;
   std::size_t space_end = 0;  // where the white space ends that the last rstrip took
-  for (Found found = find(text, 0); !tokens_.empty() && found.token != none; found = find(text, found.end)) {
+  for (Found found = find(text, 0); !tokens_.empty() && found.token != kNone; found = find(text, found.end)) {
     const auto& token = tokens_[found.token];
     auto [first, end, index] = found;
     if (token.single_word && !stands_alone(text, first, end)) continue;

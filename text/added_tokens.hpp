@@ -35,12 +35,12 @@ class AddedTokens {
   void split(std::string_view text, std::vector<TextPart>& parts) const;
 
  private:
-  static constexpr std::uint32_t none = 0xffffffff;
+  static constexpr std::uint32_t kNone = 0xffffffff;
 
   struct Found {
     std::size_t first = 0;
     std::size_t end = 0;
-    std::uint32_t token = none;
+    std::uint32_t token = kNone;
   };
 
   void insert(std::string_view content, std::uint32_t token, const std::string& where);

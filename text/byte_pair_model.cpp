@@ -13,14 +13,14 @@
 namespace assay::text {
 namespace {
 
-constexpr std::size_t max_merges = std::size_t{1} << 22;
+constexpr std::size_t kMaxMerges = std::size_t{1} << 22;
 // Up to here looking at every symbol for each merge beats a queue.
-constexpr std::size_t short_piece = 48;
+constexpr std::size_t kShortPiece = 48;
 
-constexpr std::size_t kept_symbols = std::size_t{1} << 16;
+constexpr std::size_t kKeptSymbols = std::size_t{1} << 16;
 
 // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
-constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
+constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15u;
 
 }  // namespace
 
@@ -32,11 +32,11 @@ struct BytePairModel::Symbol {
   std::uint32_t rank;
 };
 
-BytePairModel::Scratch::Scratch() : cache_(cache_slots) {}
+BytePairModel::Scratch::Scratch() : cache_(kCacheSlots) {}
 BytePairModel::Scratch::~Scratch() = default;
 
 void BytePairModel::Scratch::shrink() {
-  if (symbols_.capacity() <= kept_symbols) return;
+  if (symbols_.capacity() <= kKeptSymbols) return;
   std::vector<Symbol>().swap(symbols_);
   std::vector<std::uint64_t>().swap(queue_);
 }
@@ -50,17 +50,17 @@ BytePairModel::Scratch::Key BytePairModel::Scratch::key_of(std::string_view piec
 
 BytePairModel::Scratch::Slot& BytePairModel::Scratch::slot_of(const Key& key) {
   std::uint64_t hash = 0;
-  for (const std::uint64_t part : key) hash = std::rotl((hash ^ part) * golden, 29);
-  return cache_[(hash * golden) >> (64 - std::countr_zero(cache_slots))];
+  for (const std::uint64_t part : key) hash = std::rotl((hash ^ part) * kGolden, 29);
+  return cache_[(hash * kGolden) >> (64 - std::countr_zero(kCacheSlots))];
 }
 
 BytePairModel::BytePairModel(const std::vector<std::pair<std::string, std::string>>& merges,
                              const Vocabulary& vocabulary, bool ignore_merges, const std::string& origin)
     : ignore_merges_(ignore_merges) {
-  if (merges.size() > max_merges) {
+  if (merges.size() > kMaxMerges) {
     throw Error(ErrorKind::malformed, {.where = origin + ": merges",
                                        .found = fmt::format("{} merges", merges.size()),
-                                       .expected = fmt::format("at most {}", max_merges)});
+                                       .expected = fmt::format("at most {}", kMaxMerges)});
   }
   const std::size_t slots = std::bit_ceil(std::max<std::size_t>(2 * merges.size(), 2));
   merges_.resize(slots);
@@ -92,29 +92,29 @@ std::uint64_t BytePairModel::pair_of(std::int32_t left, std::int32_t right) {
 }
 
 BytePairModel::Merge& BytePairModel::slot_of(std::uint64_t pair) {
-  std::size_t at = (pair * golden) >> shift_;
-  while (merges_[at].pair != pair && merges_[at].pair != no_pair) at = (at + 1) & (merges_.size() - 1);
+  std::size_t at = (pair * kGolden) >> shift_;
+  while (merges_[at].pair != pair && merges_[at].pair != kNoPair) at = (at + 1) & (merges_.size() - 1);
   return merges_[at];
 }
 
 BytePairModel::Merge BytePairModel::find(std::int32_t left, std::int32_t right) const {
   const std::uint64_t pair = pair_of(left, right);
-  std::size_t at = (pair * golden) >> shift_;
-  while (merges_[at].pair != pair && merges_[at].pair != no_pair) at = (at + 1) & (merges_.size() - 1);
+  std::size_t at = (pair * kGolden) >> shift_;
+  while (merges_[at].pair != pair && merges_[at].pair != kNoPair) at = (at + 1) & (merges_.size() - 1);
   return merges_[at];
 }
 
 void BytePairModel::encode(std::string_view piece, const Vocabulary& vocabulary, Scratch& scratch,
                            std::vector<std::int32_t>& ids) const {
   if (piece.size() == 1) return ids.push_back(vocabulary.id_of_byte(static_cast<unsigned char>(piece[0])));
-  if (piece.size() > Scratch::cached_bytes) return encode_uncached(piece, vocabulary, scratch, ids);
+  if (piece.size() > Scratch::kCachedBytes) return encode_uncached(piece, vocabulary, scratch, ids);
   const Scratch::Key key = Scratch::key_of(piece);
   Scratch::Slot& slot = scratch.slot_of(key);
   if (slot.key != key) {
     const std::size_t before = ids.size();
     encode_uncached(piece, vocabulary, scratch, ids);
     const std::size_t count = ids.size() - before;
-    if (count > Scratch::cached_ids) return;
+    if (count > Scratch::kCachedIds) return;
     slot.key = key;
     slot.count = static_cast<std::uint32_t>(count);
     std::copy_n(ids.end() - static_cast<std::ptrdiff_t>(count), count, slot.ids.begin());
@@ -130,14 +130,14 @@ void BytePairModel::encode_uncached(std::string_view piece, const Vocabulary& vo
     for (const char c : piece) append_utf8(byte_level_alphabet()[static_cast<unsigned char>(c)], text);
     if (const auto id = vocabulary.id(text)) return ids.push_back(*id);
   }
-  return piece.size() <= short_piece ? merge_short(piece, vocabulary, ids)
+  return piece.size() <= kShortPiece ? merge_short(piece, vocabulary, ids)
                                      : merge_long(piece, vocabulary, scratch, ids);
 }
 
 void BytePairModel::merge_short(std::string_view piece, const Vocabulary& vocabulary,
                                 std::vector<std::int32_t>& ids) const {
-  std::array<std::int32_t, short_piece> symbols;
-  std::array<Merge, short_piece> merges;  // merges[i] joins symbols i and i + 1
+  std::array<std::int32_t, kShortPiece> symbols;
+  std::array<Merge, kShortPiece> merges;  // merges[i] joins symbols i and i + 1
   std::size_t count = piece.size();
   for (std::size_t i = 0; i < count; ++i) {
     symbols[i] = vocabulary.id_of_byte(static_cast<unsigned char>(piece[i]));
@@ -147,7 +147,7 @@ void BytePairModel::merge_short(std::string_view piece, const Vocabulary& vocabu
     const auto best =
         std::min_element(merges.begin(), merges.begin() + static_cast<std::ptrdiff_t>(count - 1),
                          [](const Merge& a, const Merge& b) { return a.rank < b.rank; });
-    if (best->rank == no_rank) break;
+    if (best->rank == kNoRank) break;
     const auto at = static_cast<std::size_t>(best - merges.begin());
     symbols[at] = best->id;
     std::copy(&symbols[at + 1] + 1, symbols.data() + count, &symbols[at + 1]);
@@ -167,21 +167,21 @@ void BytePairModel::merge_long(std::string_view piece, const Vocabulary& vocabul
   symbols.clear();
   queue.clear();
   for (std::uint32_t i = 0; i < count; ++i) {
-    symbols.push_back({vocabulary.id_of_byte(static_cast<unsigned char>(piece[i])), i - 1, i + 1, no_rank});
+    symbols.push_back({vocabulary.id_of_byte(static_cast<unsigned char>(piece[i])), i - 1, i + 1, kNoRank});
   }
   const auto rank_at = [&](std::uint32_t at) {
     Symbol& symbol = symbols[at];
-    symbol.rank = symbol.next < count ? find(symbol.id, symbols[symbol.next].id).rank : no_rank;
+    symbol.rank = symbol.next < count ? find(symbol.id, symbols[symbol.next].id).rank : kNoRank;
     return symbol.rank;
   };
   const auto entry = [](std::uint32_t rank, std::uint32_t at) { return std::uint64_t{rank} << 32 | at; };
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (const std::uint32_t rank = rank_at(i); rank != no_rank) queue.push_back(entry(rank, i));
+    if (const std::uint32_t rank = rank_at(i); rank != kNoRank) queue.push_back(entry(rank, i));
   }
   std::make_heap(queue.begin(), queue.end(), std::greater<>());
   const auto enqueue = [&](std::uint32_t at) {
     const std::uint32_t rank = rank_at(at);
-    if (rank == no_rank) return;
+    if (rank == kNoRank) return;
     queue.push_back(entry(rank, at));
     std::push_heap(queue.begin(), queue.end(), std::greater<>());
   };
@@ -195,7 +195,7 @@ void BytePairModel::merge_long(std::string_view piece, const Vocabulary& vocabul
     Symbol& right = symbols[left.next];
     left.id = find(left.id, right.id).id;
     left.next = right.next;
-    right.rank = no_rank;
+    right.rank = kNoRank;
     if (left.next < count) symbols[left.next].previous = at;
     enqueue(at);
     if (at > 0) enqueue(left.previous);

@@ -30,12 +30,12 @@ class BytePairModel {
               std::vector<std::int32_t>& ids) const;
 
  private:
-  static constexpr std::uint32_t no_rank = 0xffffffff;
-  static constexpr std::uint64_t no_pair = 0xffffffffffffffff;
+  static constexpr std::uint32_t kNoRank = 0xffffffff;
+  static constexpr std::uint64_t kNoPair = 0xffffffffffffffff;
 
   struct Merge {
-    std::uint64_t pair = no_pair;
-    std::uint32_t rank = no_rank;
+    std::uint64_t pair = kNoPair;
+    std::uint32_t rank = kNoRank;
     std::int32_t id = 0;
   };
   struct Symbol;
@@ -68,15 +68,15 @@ class BytePairModel::Scratch {
  private:
   friend class BytePairModel;
 
-  static constexpr std::size_t cached_bytes = 31;
-  static constexpr std::size_t cached_ids = 7;
-  static constexpr std::size_t cache_slots = std::size_t{1} << 14;
+  static constexpr std::size_t kCachedBytes = 31;
+  static constexpr std::size_t kCachedIds = 7;
+  static constexpr std::size_t kCacheSlots = std::size_t{1} << 14;
 
   /// A piece, zeros behind it, its length in the last byte.
   using Key = std::array<std::uint64_t, 4>;
   struct alignas(64) Slot {
     Key key{};
-    std::array<std::int32_t, cached_ids> ids{};
+    std::array<std::int32_t, kCachedIds> ids{};
     std::uint32_t count = 0;
   };
 

@@ -14,7 +14,7 @@ namespace assay::text {
 namespace {
 
 // Code points since Unicode 9.0 (up to 17.0) that a newer table would reorder, decompose or compose.
-constexpr CodePointRange inert_ranges[] = {
+constexpr CodePointRange kInertRanges[] = {
     {0x7fd, 0x7fd},     {0x897, 0x89f},     {0x8ca, 0x8d3},     {0x9fe, 0x9fe},     {0xc3c, 0xc3c},
     {0xd3b, 0xd3c},     {0xeba, 0xeba},     {0x1715, 0x1715},   {0x1abf, 0x1add},   {0x1ae0, 0x1aeb},
     {0x1df6, 0x1dfa},   {0xa82c, 0xa82c},   {0x105c9, 0x105c9}, {0x105d2, 0x105d2}, {0x105da, 0x105da},
@@ -31,9 +31,9 @@ constexpr CodePointRange inert_ranges[] = {
 
 bool is_inert(char32_t c) {
   const auto after =
-      std::upper_bound(std::begin(inert_ranges), std::end(inert_ranges), c,
+      std::upper_bound(std::begin(kInertRanges), std::end(kInertRanges), c,
                        [](char32_t value, CodePointRange range) { return value < range.first; });
-  return after != std::begin(inert_ranges) && c <= std::prev(after)->last;
+  return after != std::begin(kInertRanges) && c <= std::prev(after)->last;
 }
 
 // Code points below U+0300 are starters that never join what stands before them; U+0300 starts with byte

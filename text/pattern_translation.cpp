@@ -11,7 +11,7 @@
 namespace assay::text {
 namespace {
 
-constexpr std::size_t max_pattern_bytes = 1024;
+constexpr std::size_t kMaxPatternBytes = 1024;
 
 /// The inside of a bracket expression that holds the class.
 std::string members_of(CodePointClass one_class) {
@@ -30,7 +30,7 @@ class Translation {
 
   std::string run() {
     if (pattern_.empty()) refuse("an empty pattern");
-    if (pattern_.size() > max_pattern_bytes) refuse(fmt::format("a pattern of {} bytes", pattern_.size()));
+    if (pattern_.size() > kMaxPatternBytes) refuse(fmt::format("a pattern of {} bytes", pattern_.size()));
     if (find_invalid_utf8(pattern_)) refuse("a pattern that is not UTF-8");
     while (at_ < pattern_.size()) outside();
     return std::move(out_);
@@ -97,8 +97,8 @@ class Translation {
       refuse("a code point outside ASCII within (?i:");
     std::string pair(pattern_.substr(at_, 2));
     for (char& c : pair) c = static_cast<char>(c | 0x20);
-    constexpr std::array folded = {"ss", "ff", "fi", "fl", "st"};
-    if (std::find(folded.begin(), folded.end(), pair) != folded.end()) refuse("letters that fold to one");
+    constexpr std::array kFolded = {"ss", "ff", "fi", "fl", "st"};
+    if (std::find(kFolded.begin(), kFolded.end(), pair) != kFolded.end()) refuse("letters that fold to one");
   }
 
   // x?+ x*+ x++ are possessive in both; behind {…} a sign means other things.

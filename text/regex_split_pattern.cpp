@@ -12,9 +12,9 @@ namespace assay::text {
 namespace {
 
 // A pattern of a file may backtrack for ever; ten million steps are seconds, and no real pattern's.
-constexpr std::uint32_t match_limit = 10'000'000;
-constexpr std::size_t jit_stack_start = std::size_t{32} << 10;
-constexpr std::size_t jit_stack_limit = std::size_t{8} << 20;
+constexpr std::uint32_t kMatchLimit = 10'000'000;
+constexpr std::size_t kJitStackStart = std::size_t{32} << 10;
+constexpr std::size_t kJitStackLimit = std::size_t{8} << 20;
 
 template <auto free>
 struct Freed {
@@ -47,8 +47,8 @@ class RegexCursor final : public SplitCursor {
         where_(where),
         data_(made(MatchData(pcre2_match_data_create(1, nullptr)))),
         context_(made(MatchContext(pcre2_match_context_create(nullptr)))),
-        stack_(pcre2_jit_stack_create(jit_stack_start, jit_stack_limit, nullptr)) {
-    pcre2_set_match_limit(context_.get(), match_limit);
+        stack_(pcre2_jit_stack_create(kJitStackStart, kJitStackLimit, nullptr)) {
+    pcre2_set_match_limit(context_.get(), kMatchLimit);
     if (stack_) pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
   }
 

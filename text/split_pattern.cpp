@@ -7,9 +7,9 @@
 namespace assay::text {
 
 // huggingface: Qwen/Qwen3-0.6B and Qwen/Qwen3.5-4B, tokenizer.json, pre_tokenizer.
-const std::string_view qwen2_split_pattern =
+const std::string_view kQwen2SplitPattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-const std::string_view qwen35_split_pattern =
+const std::string_view kQwen35SplitPattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 namespace {
@@ -121,8 +121,8 @@ class QwenPattern final : public SplitPattern {
 }  // namespace
 
 std::unique_ptr<const SplitPattern> make_split_pattern(std::string_view pattern, const std::string& where) {
-  if (pattern == qwen2_split_pattern) return std::make_unique<QwenPattern>(class_letter);
-  if (pattern == qwen35_split_pattern) return std::make_unique<QwenPattern>(class_letter | class_mark);
+  if (pattern == kQwen2SplitPattern) return std::make_unique<QwenPattern>(class_letter);
+  if (pattern == kQwen35SplitPattern) return std::make_unique<QwenPattern>(class_letter | class_mark);
   return make_regex_split_pattern(pattern, where);
 }
 

@@ -26,8 +26,8 @@ class SplitPattern {
 };
 
 /// The patterns of the files of Qwen2 and Qwen3, and of Qwen3.5, where marks belong to words.
-extern const std::string_view qwen2_split_pattern;
-extern const std::string_view qwen35_split_pattern;
+extern const std::string_view kQwen2SplitPattern;
+extern const std::string_view kQwen35SplitPattern;
 
 /// A matcher for `pattern`, in the dialect of Oniguruma that tokenizer.json files use: a scanner written by
 /// hand for the two Qwen patterns, PCRE2 for any other. `where` names the field in messages.

@@ -17,7 +17,7 @@
 namespace assay::text {
 namespace {
 
-constexpr std::size_t max_text_bytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 
 // A token that is matched after NFC is matched by its own NFC.
 std::vector<TokenizerParts::Added> with_normal_contents(std::vector<TokenizerParts::Added> added, bool nfc) {
@@ -65,7 +65,7 @@ struct Tokenizer::Impl {
 
   void give_back(std::unique_ptr<Workspace> workspace) {
     workspace->scratch.shrink();
-    if (workspace->normal_text.capacity() > kept_bytes) std::string().swap(workspace->normal_text);
+    if (workspace->normal_text.capacity() > kKeptBytes) std::string().swap(workspace->normal_text);
     const std::lock_guard lock(mutex);
     idle.push_back(std::move(workspace));
   }
@@ -107,7 +107,7 @@ struct Tokenizer::Impl {
     return ids;
   }
 
-  static constexpr std::size_t kept_bytes = std::size_t{1} << 20;
+  static constexpr std::size_t kKeptBytes = std::size_t{1} << 20;
 
   bool nfc;
   Vocabulary vocabulary;
@@ -134,10 +134,10 @@ Tokenizer Tokenizer::from_parts(TokenizerParts parts, const std::string& origin)
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view utf8) const {
-  if (utf8.size() > max_text_bytes) {
+  if (utf8.size() > kMaxTextBytes) {
     throw Error(ErrorKind::limit_exceeded, {.where = "the text",
                                             .found = fmt::format("{} bytes", utf8.size()),
-                                            .expected = fmt::format("at most {}", max_text_bytes)});
+                                            .expected = fmt::format("at most {}", kMaxTextBytes)});
   }
   if (const auto bad = find_invalid_utf8(utf8)) {
     throw Error(ErrorKind::invalid_argument, {.where = "the text",

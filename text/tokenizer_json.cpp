@@ -15,8 +15,8 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr std::size_t max_json_bytes = std::size_t{512} << 20;
-constexpr std::size_t max_json_depth = 32;
+constexpr std::size_t kMaxJsonBytes = std::size_t{512} << 20;
+constexpr std::size_t kMaxJsonDepth = 32;
 
 /// A value of the file and its path in it, for messages.
 struct Field {
@@ -65,8 +65,8 @@ struct Field {
   std::int32_t id() const {
     std::int64_t number = -1;
     if (!value.is_int64() || value.get_int64().get(number) != simdjson::SUCCESS || number < 0 ||
-        number >= max_token_ids) {
-      malformed(fmt::format("an id from 0 to {}", max_token_ids - 1));
+        number >= kMaxTokenIds) {
+      malformed(fmt::format("an id from 0 to {}", kMaxTokenIds - 1));
     }
     return static_cast<std::int32_t>(number);
   }
@@ -210,13 +210,13 @@ void check_post_processor(const Field& field) {
 
 void read_vocabulary(const Field& vocab, TokenizerParts& parts) {
   for (const auto [text, id] : vocab.object()) {
-    if (parts.vocabulary.size() == max_token_ids) {
-      vocab.refuse(ErrorKind::malformed, "more tokens than ids", fmt::format("at most {}", max_token_ids));
+    if (parts.vocabulary.size() == kMaxTokenIds) {
+      vocab.refuse(ErrorKind::malformed, "more tokens than ids", fmt::format("at most {}", kMaxTokenIds));
     }
     // The path is made for a message only: there are hundreds of thousands of these.
     std::int64_t number = -1;
     if (!id.is_int64() || id.get_int64().get(number) != simdjson::SUCCESS || number < 0 ||
-        number >= max_token_ids) {
+        number >= kMaxTokenIds) {
       Field{id, fmt::format("{}[{}]", vocab.path, in_quotes(text)), vocab.origin}.id();
     }
     parts.vocabulary.emplace_back(text, static_cast<std::int32_t>(number));
@@ -318,15 +318,15 @@ void check_added_ids(const TokenizerParts& parts, const std::string& origin) {
 }  // namespace
 
 TokenizerParts read_tokenizer_json(std::string_view json, const std::string& origin) {
-  if (json.size() > max_json_bytes) {
+  if (json.size() > kMaxJsonBytes) {
     throw Error(ErrorKind::malformed,
                 {.where = origin,
                  .found = fmt::format("{} bytes", json.size()),
-                 .expected = fmt::format("a tokenizer.json of at most {}", max_json_bytes)});
+                 .expected = fmt::format("a tokenizer.json of at most {}", kMaxJsonBytes)});
   }
   dom::parser parser;
   dom::element root;
-  auto failure = parser.allocate(std::max<std::size_t>(json.size(), 1), max_json_depth);
+  auto failure = parser.allocate(std::max<std::size_t>(json.size(), 1), kMaxJsonDepth);
   if (failure == simdjson::SUCCESS) failure = parser.parse(json.data(), json.size(), true).get(root);
   if (failure != simdjson::SUCCESS) {
     throw Error(ErrorKind::malformed,

@@ -9,15 +9,15 @@ namespace {
 
 // White_Space, and what else is Alphabetic or Join_Control without being a letter, mark or number
 // (PropList.txt, Unicode 16.0).
-constexpr CodePointRange white_space[] = {
+constexpr CodePointRange kWhiteSpace[] = {
     {0x9, 0xd},       {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},     {0x1680, 0x1680},
     {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000},
 };
-constexpr CodePointRange other_word[] = {
+constexpr CodePointRange kOtherWord[] = {
     {0x200c, 0x200d}, {0x24b6, 0x24e9}, {0x1f130, 0x1f149}, {0x1f150, 0x1f169}, {0x1f170, 0x1f189},
 };
 
-constexpr char32_t code_point_limit = 0x110000;
+constexpr char32_t kCodePointLimit = 0x110000;
 
 void set_bits(std::vector<std::uint8_t>& table, std::span<const CodePointRange> ranges, int bits) {
   for (const auto [first, last] : ranges) {
@@ -26,15 +26,15 @@ void set_bits(std::vector<std::uint8_t>& table, std::span<const CodePointRange> 
 }
 
 std::vector<std::uint8_t> make_classes() {
-  std::vector<std::uint8_t> table(code_point_limit);
-  set_bits(table, letter, class_letter | class_word);
-  set_bits(table, mark, class_mark | class_word);
-  set_bits(table, decimal_number, class_number | class_word);
-  set_bits(table, letter_number, class_number | class_word);
-  set_bits(table, other_number, class_number);
-  set_bits(table, connector_punctuation, class_word);
-  set_bits(table, other_word, class_word);
-  set_bits(table, white_space, class_space);
+  std::vector<std::uint8_t> table(kCodePointLimit);
+  set_bits(table, kLetter, class_letter | class_word);
+  set_bits(table, kMark, class_mark | class_word);
+  set_bits(table, kDecimalNumber, class_number | class_word);
+  set_bits(table, kLetterNumber, class_number | class_word);
+  set_bits(table, kOtherNumber, class_number);
+  set_bits(table, kConnectorPunctuation, class_word);
+  set_bits(table, kOtherWord, class_word);
+  set_bits(table, kWhiteSpace, class_space);
   table['\r'] |= class_newline;
   table['\n'] |= class_newline;
   return table;
@@ -71,7 +71,7 @@ const std::uint8_t* code_point_classes() {
 std::vector<CodePointRange> ranges_of(CodePointClass one_class) {
   const std::uint8_t* classes = code_point_classes();
   std::vector<CodePointRange> ranges;
-  for (char32_t c = 0; c < code_point_limit; ++c) {
+  for (char32_t c = 0; c < kCodePointLimit; ++c) {
     if ((classes[c] & one_class) == 0) continue;
     if (ranges.empty() || ranges.back().last + 1 != c) ranges.push_back({c, c});
     ranges.back().last = c;

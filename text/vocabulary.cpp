@@ -12,9 +12,9 @@
 namespace assay::text {
 namespace {
 
-constexpr std::size_t max_token_bytes = 4096;
+constexpr std::size_t kMaxTokenBytes = 4096;
 // The alphabet ends before U+0144: 68 bytes that cannot be printed follow U+0100.
-constexpr char32_t alphabet_end = 0x144;
+constexpr char32_t kAlphabetEnd = 0x144;
 
 std::array<char32_t, 256> make_alphabet() {
   std::array<char32_t, 256> alphabet{};
@@ -26,8 +26,8 @@ std::array<char32_t, 256> make_alphabet() {
   return alphabet;
 }
 
-std::array<std::int16_t, alphabet_end> make_inverse() {
-  std::array<std::int16_t, alphabet_end> inverse{};
+std::array<std::int16_t, kAlphabetEnd> make_inverse() {
+  std::array<std::int16_t, kAlphabetEnd> inverse{};
   inverse.fill(-1);
   for (std::size_t byte = 0; byte < 256; ++byte) {
     inverse[byte_level_alphabet()[byte]] = static_cast<std::int16_t>(byte);
@@ -38,11 +38,11 @@ std::array<std::int16_t, alphabet_end> make_inverse() {
 // A token with a character outside the alphabet is taken at its word, as Hugging Face's decoder does; no text
 // encodes to it.
 void bytes_of_byte_level(std::string_view text, std::string& out) {
-  static const std::array<std::int16_t, alphabet_end> inverse = make_inverse();
+  static const std::array<std::int16_t, kAlphabetEnd> inverse = make_inverse();
   out.clear();
   for (std::size_t at = 0; at < text.size();) {
     const auto [c, bytes] = decode_utf8(text, at);
-    if (c >= alphabet_end || inverse[c] < 0) {
+    if (c >= kAlphabetEnd || inverse[c] < 0) {
       out = text;
       return;
     }
@@ -54,9 +54,9 @@ void bytes_of_byte_level(std::string_view text, std::string& out) {
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::size_t shown = 48;
+  constexpr std::size_t kShown = 48;
   std::string out = "\"";
-  for (const char c : text.substr(0, shown)) {
+  for (const char c : text.substr(0, kShown)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f || c == '"' || c == '\\') {
       out += fmt::format("\\x{:02x}", byte);
@@ -68,7 +68,7 @@ std::string in_quotes(std::string_view text) {
   while (const auto bad = find_invalid_utf8(out)) {
     out.replace(*bad, 1, fmt::format("\\x{:02x}", static_cast<unsigned char>(out[*bad])));
   }
-  return out + (text.size() > shown ? "…\"" : "\"");
+  return out + (text.size() > kShown ? "…\"" : "\"");
 }
 
 const std::array<char32_t, 256>& byte_level_alphabet() {
@@ -115,13 +115,13 @@ void Vocabulary::insert(std::string text, std::int32_t id, std::string_view byte
                 {.where = where, .found = std::move(found), .expected = std::move(expected)});
   };
   if (text.empty()) fail(fmt::format("an empty token, id {}", id), "tokens of at least a byte");
-  if (text.size() > max_token_bytes) {
+  if (text.size() > kMaxTokenBytes) {
     fail(fmt::format("a token of {} bytes, {}", text.size(), in_quotes(text)),
-         fmt::format("at most {}", max_token_bytes));
+         fmt::format("at most {}", kMaxTokenBytes));
   }
-  if (id < 0 || id >= max_token_ids) {
+  if (id < 0 || id >= kMaxTokenIds) {
     fail(fmt::format("id {} of token {}", id, in_quotes(text)),
-         fmt::format("ids from 0 to {}", max_token_ids - 1));
+         fmt::format("ids from 0 to {}", kMaxTokenIds - 1));
   }
   const auto index = static_cast<std::size_t>(id);
   if (index >= spans_.size()) spans_.resize(index + 1);

@@ -15,7 +15,7 @@
 namespace assay::text {
 
 /// Ids stay below this, and so do the tables that are indexed by id.
-inline constexpr std::int32_t max_token_ids = 1 << 22;
+inline constexpr std::int32_t kMaxTokenIds = 1 << 22;
 
 /// `text` for a message: in quotes, cut to a readable length, what cannot be printed as \x…
 std::string in_quotes(std::string_view text);

@@ -54,10 +54,10 @@ TEST(Nfc, AgreesWithTheLibraryOnCodePointsOfUnicode9) {
   for (int i = 0; i < 3000; ++i) {
     std::string text;
     for (std::size_t k = random.below(30); k > 0; --k) {
-      constexpr char32_t starts[] = {U'a',      U'é',      U'\u0300', U'\u0340', U'\u093c',
-                                     U'\u1100', U'\u1161', U'\u11a8', U'\uac00', U'\u3099',
-                                     U'\u304b', U'\u0f71', U'\u1e00', U'\u212b'};
-      append_utf8(starts[random.below(std::size(starts))] + static_cast<char32_t>(random.below(16)), text);
+      constexpr char32_t kStarts[] = {U'a',      U'é',      U'\u0300', U'\u0340', U'\u093c',
+                                      U'\u1100', U'\u1161', U'\u11a8', U'\uac00', U'\u3099',
+                                      U'\u304b', U'\u0f71', U'\u1e00', U'\u212b'};
+      append_utf8(kStarts[random.below(std::size(kStarts))] + static_cast<char32_t>(random.below(16)), text);
     }
     EXPECT_EQ(nfc(text), library_nfc(text));
     EXPECT_EQ(nfc(nfc(text)), nfc(text));

@@ -13,12 +13,12 @@ namespace assay::text {
 namespace {
 
 // tests/peers/tokenizer/run.sh fetches the vocabulary and the reference, and sets these.
-constexpr const char* tokenizer_variable = "ASSAY_REAL_TOKENIZER";
-constexpr const char* cases_variable = "ASSAY_REAL_CASES";
+constexpr const char* kTokenizerVariable = "ASSAY_REAL_TOKENIZER";
+constexpr const char* kCasesVariable = "ASSAY_REAL_CASES";
 
 TEST(RealVocabulary, IdsAreTheReferences) {
-  const char* file = std::getenv(tokenizer_variable);
-  const char* cases_file = std::getenv(cases_variable);
+  const char* file = std::getenv(kTokenizerVariable);
+  const char* cases_file = std::getenv(kCasesVariable);
   if (file == nullptr || cases_file == nullptr) {
     GTEST_SKIP() << "NOT COMPARED with the real vocabulary: run tests/peers/tokenizer/run.sh BUILD_DIR";
   }

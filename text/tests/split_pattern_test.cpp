@@ -91,14 +91,14 @@ TEST_P(QwenPatterns, LongRunsAreOnePieceForBoth) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, QwenPatterns, testing::Values(qwen2_split_pattern, qwen35_split_pattern));
+INSTANTIATE_TEST_SUITE_P(Both, QwenPatterns, testing::Values(kQwen2SplitPattern, kQwen35SplitPattern));
 
 TEST(SplitPattern, CutsAsTheQwenFilesMean) {
-  EXPECT_EQ(split(qwen2_split_pattern, "I'LL say  \"hi\"\n\n 42x"),
+  EXPECT_EQ(split(kQwen2SplitPattern, "I'LL say  \"hi\"\n\n 42x"),
             (Pieces{"I", "'LL", " say", " ", " \"", "hi", "\"\n\n", " ", "4", "2", "x"}));
-  EXPECT_EQ(split(qwen2_split_pattern, "e\u0301a"), (Pieces{"e", "\u0301a"}));
-  EXPECT_EQ(split(qwen35_split_pattern, "e\u0301a"), Pieces{"e\u0301a"});
-  EXPECT_EQ(split(qwen2_split_pattern, "it'\u017f"), (Pieces{"it", "'\u017f"}));
+  EXPECT_EQ(split(kQwen2SplitPattern, "e\u0301a"), (Pieces{"e", "\u0301a"}));
+  EXPECT_EQ(split(kQwen35SplitPattern, "e\u0301a"), Pieces{"e\u0301a"});
+  EXPECT_EQ(split(kQwen2SplitPattern, "it'\u017f"), (Pieces{"it", "'\u017f"}));
 }
 
 TEST(SplitPattern, WhatLiesBetweenMatchesIsAPiece) {

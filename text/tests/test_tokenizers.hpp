@@ -21,7 +21,7 @@ inline Tokenizer fixture_tokenizer(const std::string& name) {
 }
 
 /// The 256 bytes as tokens 0 to 255, no merges, no added tokens.
-inline TokenizerParts byte_parts(std::string_view pattern = qwen2_split_pattern) {
+inline TokenizerParts byte_parts(std::string_view pattern = kQwen2SplitPattern) {
   TokenizerParts parts;
   for (std::size_t byte = 0; byte < 256; ++byte) {
     std::string text;

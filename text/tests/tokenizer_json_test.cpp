@@ -20,25 +20,25 @@ std::vector<std::int32_t> encode_with(const json& file, std::string_view text) {
   return Tokenizer::from_json(file.dump(), "file").encode(text);
 }
 
-const char* const sample = "Naïve worker's review: <|im_start|>e\u0301 failing\n\n  42";
+const char* const kSample = "Naïve worker's review: <|im_start|>e\u0301 failing\n\n  42";
 
 TEST(TokenizerJson, MergesAsPairsOrAsLinesMeanTheSame) {
   json file = good_file();
-  const auto expected = encode_with(file, sample);
+  const auto expected = encode_with(file, kSample);
   json lines = json::array({"#version: 0.2"});
   for (const auto& merge : file["model"]["merges"]) {
     lines.push_back(merge[0].get<std::string>() + " " + merge[1].get<std::string>());
   }
   file["model"]["merges"] = lines;
-  EXPECT_EQ(encode_with(file, sample), expected);
+  EXPECT_EQ(encode_with(file, kSample), expected);
 }
 
 TEST(TokenizerJson, VariantsThatMeanTheSameLoad) {
-  const auto expected = encode_with(good_file(), sample);
+  const auto expected = encode_with(good_file(), kSample);
   const auto same = [&](const char* pointer, const json& value) {
     json file = good_file();
     file[Pointer(pointer)] = value;
-    EXPECT_EQ(encode_with(file, sample), expected) << pointer << ' ' << value;
+    EXPECT_EQ(encode_with(file, kSample), expected) << pointer << ' ' << value;
   };
   same("/normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}}}});
   same("/post_processor", nullptr);
@@ -54,7 +54,7 @@ TEST(TokenizerJson, VariantsThatMeanTheSameLoad) {
   for (const char* name : {"dropout", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges"}) {
     bare["model"].erase(name);
   }
-  EXPECT_EQ(encode_with(bare, sample), expected);
+  EXPECT_EQ(encode_with(bare, kSample), expected);
 }
 
 TEST(TokenizerJson, WithoutANormalizerNothingIsNormalized) {
@@ -87,78 +87,78 @@ TEST_P(BadFields, AreRefusedByName) {
                [&] { Tokenizer::from_json(file.dump(), "dir/tokenizer.json"); });
 }
 
-constexpr auto malformed = ErrorKind::malformed;
-constexpr auto unsupported = ErrorKind::unsupported;
+constexpr auto kMalformed = ErrorKind::malformed;
+constexpr auto kUnsupported = ErrorKind::unsupported;
 
 INSTANTIATE_TEST_SUITE_P(
     OfAnotherKind, BadFields,
     testing::Values(
-        BadField{"/version", "2.0", unsupported, "version"},
-        BadField{"/truncation", {{"max_length", 512}}, unsupported, "truncation"},
-        BadField{"/padding", {{"strategy", "BatchLongest"}}, unsupported, "padding"},
-        BadField{"/novelty", 1, unsupported, "novelty"},
-        BadField{"/normalizer/type", "NFKC", unsupported, "NFKC"},
+        BadField{"/version", "2.0", kUnsupported, "version"},
+        BadField{"/truncation", {{"max_length", 512}}, kUnsupported, "truncation"},
+        BadField{"/padding", {{"strategy", "BatchLongest"}}, kUnsupported, "padding"},
+        BadField{"/novelty", 1, kUnsupported, "novelty"},
+        BadField{"/normalizer/type", "NFKC", kUnsupported, "NFKC"},
         BadField{"/normalizer",
                  {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}},
-                 unsupported,
+                 kUnsupported,
                  "normalizer.normalizers[0].type"},
-        BadField{"/pre_tokenizer", nullptr, unsupported, "pre_tokenizer"},
-        BadField{"/pre_tokenizer/type", "Metaspace", unsupported, "pre_tokenizer.type"},
-        BadField{"/pre_tokenizer/pretokenizers/2", {{"type", "Digits"}}, unsupported, "3 steps"},
-        BadField{"/pre_tokenizer/pretokenizers/0/type", "Digits", unsupported, "pretokenizers[0].type"},
-        BadField{"/pre_tokenizer/pretokenizers/0/behavior", "Removed", unsupported,
+        BadField{"/pre_tokenizer", nullptr, kUnsupported, "pre_tokenizer"},
+        BadField{"/pre_tokenizer/type", "Metaspace", kUnsupported, "pre_tokenizer.type"},
+        BadField{"/pre_tokenizer/pretokenizers/2", {{"type", "Digits"}}, kUnsupported, "3 steps"},
+        BadField{"/pre_tokenizer/pretokenizers/0/type", "Digits", kUnsupported, "pretokenizers[0].type"},
+        BadField{"/pre_tokenizer/pretokenizers/0/behavior", "Removed", kUnsupported,
                  "pretokenizers[0].behavior"},
-        BadField{"/pre_tokenizer/pretokenizers/0/invert", true, unsupported, "pretokenizers[0].invert"},
-        BadField{"/pre_tokenizer/pretokenizers/0/pattern", {{"String", " "}}, unsupported, "pattern"},
-        BadField{"/pre_tokenizer/pretokenizers/0/pattern/Regex", "(?<=a)b", unsupported, "split pattern"},
-        BadField{"/pre_tokenizer/pretokenizers/1/type", "Whitespace", unsupported, "pretokenizers[1].type"},
-        BadField{"/pre_tokenizer/pretokenizers/1/add_prefix_space", true, unsupported, "add_prefix_space"},
-        BadField{"/pre_tokenizer/pretokenizers/1/use_regex", true, unsupported, "use_regex"},
+        BadField{"/pre_tokenizer/pretokenizers/0/invert", true, kUnsupported, "pretokenizers[0].invert"},
+        BadField{"/pre_tokenizer/pretokenizers/0/pattern", {{"String", " "}}, kUnsupported, "pattern"},
+        BadField{"/pre_tokenizer/pretokenizers/0/pattern/Regex", "(?<=a)b", kUnsupported, "split pattern"},
+        BadField{"/pre_tokenizer/pretokenizers/1/type", "Whitespace", kUnsupported, "pretokenizers[1].type"},
+        BadField{"/pre_tokenizer/pretokenizers/1/add_prefix_space", true, kUnsupported, "add_prefix_space"},
+        BadField{"/pre_tokenizer/pretokenizers/1/use_regex", true, kUnsupported, "use_regex"},
         BadField{"/post_processor/single",
                  {{{"SpecialToken", {{"id", "<s>"}}}}, {{"Sequence", {{"id", "A"}}}}},
-                 unsupported,
+                 kUnsupported,
                  "post_processor.single"},
-        BadField{"/post_processor/type", "BertProcessing", unsupported, "BertProcessing"},
-        BadField{"/decoder/type", "WordPiece", unsupported, "decoder.type"},
-        BadField{"/model/type", "Unigram", unsupported, "model.type"},
-        BadField{"/model/dropout", 0.1, unsupported, "model.dropout"},
-        BadField{"/model/unk_token", "<unk>", unsupported, "model.unk_token"},
-        BadField{"/model/continuing_subword_prefix", "##", unsupported, "continuing_subword_prefix"},
-        BadField{"/model/end_of_word_suffix", "</w>", unsupported, "end_of_word_suffix"},
-        BadField{"/model/fuse_unk", true, unsupported, "model.fuse_unk"},
-        BadField{"/model/byte_fallback", true, unsupported, "model.byte_fallback"},
-        BadField{"/model/novelty", true, unsupported, "model.\"novelty\""}));
+        BadField{"/post_processor/type", "BertProcessing", kUnsupported, "BertProcessing"},
+        BadField{"/decoder/type", "WordPiece", kUnsupported, "decoder.type"},
+        BadField{"/model/type", "Unigram", kUnsupported, "model.type"},
+        BadField{"/model/dropout", 0.1, kUnsupported, "model.dropout"},
+        BadField{"/model/unk_token", "<unk>", kUnsupported, "model.unk_token"},
+        BadField{"/model/continuing_subword_prefix", "##", kUnsupported, "continuing_subword_prefix"},
+        BadField{"/model/end_of_word_suffix", "</w>", kUnsupported, "end_of_word_suffix"},
+        BadField{"/model/fuse_unk", true, kUnsupported, "model.fuse_unk"},
+        BadField{"/model/byte_fallback", true, kUnsupported, "model.byte_fallback"},
+        BadField{"/model/novelty", true, kUnsupported, "model.\"novelty\""}));
 
 INSTANTIATE_TEST_SUITE_P(
     Malformed, BadFields,
-    testing::Values(BadField{"/model", 3, malformed, "model"},
-                    BadField{"/model/vocab", json::array(), malformed, "vocab"},
-                    BadField{"/model/vocab/a", "x", malformed, "model.vocab[\"a\"]"},
-                    BadField{"/model/vocab/a", -1, malformed, "model.vocab[\"a\"]"},
-                    BadField{"/model/vocab/a", 1e30, malformed, "model.vocab[\"a\"]"},
-                    BadField{"/model/vocab/a", 4294967296, malformed, "model.vocab[\"a\"]"},
-                    BadField{"/model/vocab/a", 1.5, malformed, "model.vocab[\"a\"]"},
-                    BadField{"/model/vocab/a", 7, malformed, "id "},
-                    BadField{"/model/merges", 0, malformed, "model.merges"},
-                    BadField{"/model/merges/5", {"a"}, malformed, "model.merges[5]"},
-                    BadField{"/model/merges/5", {"a", "b", "c"}, malformed, "model.merges[5]"},
-                    BadField{"/model/merges/5", {"a", 1}, malformed, "model.merges[5]"},
-                    BadField{"/model/merges/5", "a b", malformed, "model.merges[5]"},
-                    BadField{"/model/merges", {"a b c"}, malformed, "model.merges[0]"},
-                    BadField{"/model/merges", {"ab"}, malformed, "model.merges[0]"},
-                    BadField{"/model/merges/5", {"nowhere", "b"}, malformed, "merges[5]"},
-                    BadField{"/model/ignore_merges", "yes", malformed, "model.ignore_merges"},
-                    BadField{"/added_tokens", 1, malformed, "added_tokens"},
-                    BadField{"/added_tokens/0", 1, malformed, "added_tokens[0]"},
-                    BadField{"/added_tokens/0", {{"id", 1528}}, malformed, "added_tokens[0]"},
-                    BadField{"/added_tokens/1/id", 1528, malformed, "added_tokens[1]"},
-                    BadField{"/added_tokens/1/id", 5000, malformed, "added_tokens[1].id"},
-                    BadField{"/added_tokens/1/id", -3, malformed, "added_tokens[1].id"},
-                    BadField{"/added_tokens/1/content", "<|endoftext|>", malformed, "added_tokens[1]"},
-                    BadField{"/added_tokens/1/content", 5, malformed, "added_tokens[1].content"},
-                    BadField{"/added_tokens/1/lstrip", 0, malformed, "added_tokens[1].lstrip"},
-                    BadField{"/pre_tokenizer/pretokenizers", 1, malformed, "pretokenizers"},
-                    BadField{"/normalizer", 1, malformed, "normalizer"}));
+    testing::Values(BadField{"/model", 3, kMalformed, "model"},
+                    BadField{"/model/vocab", json::array(), kMalformed, "vocab"},
+                    BadField{"/model/vocab/a", "x", kMalformed, "model.vocab[\"a\"]"},
+                    BadField{"/model/vocab/a", -1, kMalformed, "model.vocab[\"a\"]"},
+                    BadField{"/model/vocab/a", 1e30, kMalformed, "model.vocab[\"a\"]"},
+                    BadField{"/model/vocab/a", 4294967296, kMalformed, "model.vocab[\"a\"]"},
+                    BadField{"/model/vocab/a", 1.5, kMalformed, "model.vocab[\"a\"]"},
+                    BadField{"/model/vocab/a", 7, kMalformed, "id "},
+                    BadField{"/model/merges", 0, kMalformed, "model.merges"},
+                    BadField{"/model/merges/5", {"a"}, kMalformed, "model.merges[5]"},
+                    BadField{"/model/merges/5", {"a", "b", "c"}, kMalformed, "model.merges[5]"},
+                    BadField{"/model/merges/5", {"a", 1}, kMalformed, "model.merges[5]"},
+                    BadField{"/model/merges/5", "a b", kMalformed, "model.merges[5]"},
+                    BadField{"/model/merges", {"a b c"}, kMalformed, "model.merges[0]"},
+                    BadField{"/model/merges", {"ab"}, kMalformed, "model.merges[0]"},
+                    BadField{"/model/merges/5", {"nowhere", "b"}, kMalformed, "merges[5]"},
+                    BadField{"/model/ignore_merges", "yes", kMalformed, "model.ignore_merges"},
+                    BadField{"/added_tokens", 1, kMalformed, "added_tokens"},
+                    BadField{"/added_tokens/0", 1, kMalformed, "added_tokens[0]"},
+                    BadField{"/added_tokens/0", {{"id", 1528}}, kMalformed, "added_tokens[0]"},
+                    BadField{"/added_tokens/1/id", 1528, kMalformed, "added_tokens[1]"},
+                    BadField{"/added_tokens/1/id", 5000, kMalformed, "added_tokens[1].id"},
+                    BadField{"/added_tokens/1/id", -3, kMalformed, "added_tokens[1].id"},
+                    BadField{"/added_tokens/1/content", "<|endoftext|>", kMalformed, "added_tokens[1]"},
+                    BadField{"/added_tokens/1/content", 5, kMalformed, "added_tokens[1].content"},
+                    BadField{"/added_tokens/1/lstrip", 0, kMalformed, "added_tokens[1].lstrip"},
+                    BadField{"/pre_tokenizer/pretokenizers", 1, kMalformed, "pretokenizers"},
+                    BadField{"/normalizer", 1, kMalformed, "normalizer"}));
 
 class MissingFields : public testing::TestWithParam<const char*> {};
 
@@ -166,7 +166,7 @@ TEST_P(MissingFields, AreNamed) {
   json file = good_file();
   const Pointer pointer(GetParam());
   file[pointer.parent_pointer()].erase(pointer.back());
-  expect_error(malformed, pointer.back(), [&] { Tokenizer::from_json(file.dump(), "file"); });
+  expect_error(kMalformed, pointer.back(), [&] { Tokenizer::from_json(file.dump(), "file"); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, MissingFields,
@@ -180,14 +180,14 @@ TEST(TokenizerJson, BrokenTextIsRefused) {
   for (const std::string& broken : {std::string(), std::string("null"), std::string("[]"), std::string("{"),
                                     std::string("\xff"), whole + "x", whole.substr(0, whole.size() / 2),
                                     std::string(100'000, '['), std::string("{\"version\": \"\\ud800\"}")}) {
-    expect_error(malformed, "file", [&] { Tokenizer::from_json(broken, "file"); });
+    expect_error(kMalformed, "file", [&] { Tokenizer::from_json(broken, "file"); });
   }
 }
 
 TEST(TokenizerJson, AFieldTwiceIsRefused) {
   std::string file = good_file().dump();
   file.insert(1, "\"decoder\": null, ");
-  expect_error(malformed, "decoder", [&] { Tokenizer::from_json(file, "file"); });
+  expect_error(kMalformed, "decoder", [&] { Tokenizer::from_json(file, "file"); });
 }
 
 TEST(TokenizerJson, ATokenTwiceIsRefused) {
@@ -196,7 +196,7 @@ TEST(TokenizerJson, ATokenTwiceIsRefused) {
   std::string file = plain.dump();
   const std::string vocab = "\"vocab\":{";
   file.insert(file.find(vocab) + vocab.size(), "\"a\": 1600, ");
-  expect_error(malformed, "\"a\"", [&] { Tokenizer::from_json(file, "file"); });
+  expect_error(kMalformed, "\"a\"", [&] { Tokenizer::from_json(file, "file"); });
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ TEST(Merging, ShortAndLongPiecesFollowTheDefinition) {
   for (int round = 0; round < 20; ++round) {
     const TokenizerParts parts = random_merges(random, 5 + random.below(40));
     const Tokenizer tokenizer = Tokenizer::from_parts(parts, "random");
-    for (const std::size_t length : {1, 2, 3, 7, 30, 31, 32, 47, 48, 49, 50, 97, 300}) {
+    for (const std::size_t length :
+         std::initializer_list<std::size_t>{1, 2, 3, 7, 30, 31, 32, 47, 48, 49, 50, 97, 300}) {
       std::string piece;
       for (std::size_t i = 0; i < length; ++i) piece.push_back("abc"[random.below(3)]);
       const Ids expected = merged_by_definition(parts, piece);
@@ -156,11 +157,11 @@ TEST(Encoding, SeveralThreadsGetTheIdsOfOne) {
 }
 
 TEST(Encoding, MegabytesOfOneThingNeitherFailNorHang) {
-  constexpr std::size_t size = 2'000'000;
+  constexpr std::size_t kSize = 2'000'000;
   const Tokenizer tokenizer = fixture_tokenizer("hybrid");
   for (const char* const unit : {"a", " ", "\n", "\u0301", " \n", "<", "1"}) {
     std::string text;
-    while (text.size() < size) text += unit;
+    while (text.size() < kSize) text += unit;
     EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), normal(text));
   }
 }

@@ -2,12 +2,12 @@
 // Usage: node unicode_ranges.mjs > ../../../text/unicode_ranges.inc
 
 const categories = [
-  ['Letter', 'letter'],
-  ['Mark', 'mark'],
-  ['Decimal_Number', 'decimal_number'],
-  ['Letter_Number', 'letter_number'],
-  ['Other_Number', 'other_number'],
-  ['Connector_Punctuation', 'connector_punctuation'],
+  ['Letter', 'kLetter'],
+  ['Mark', 'kMark'],
+  ['Decimal_Number', 'kDecimalNumber'],
+  ['Letter_Number', 'kLetterNumber'],
+  ['Other_Number', 'kOtherNumber'],
+  ['Connector_Punctuation', 'kConnectorPunctuation'],
 ];
 
 const hex = (value) => `0x${value.toString(16)}`;
