@@ -23,7 +23,7 @@ class SameBits : public testing::TestWithParam<std::tuple<std::string, ops::Prec
     const auto records = fixture_records(checkpoint());
     // Of every kind: one and eight questions, an object, a list, forged delimiters, no state, a long state,
     // 255 options.
-    for (const std::size_t record : {1, 2, 4, 5, 7, 12, 15})
+    for (const std::size_t record : {1u, 2u, 4u, 5u, 7u, 12u, 15u})
       requests_.push_back(record_request(records[record]));
     expected_ = ask_each(*load({}), requests_);
   }
@@ -56,7 +56,7 @@ class SameBits : public testing::TestWithParam<std::tuple<std::string, ops::Prec
 };
 
 TEST_P(SameBits, WithOneThreadTwoAndThree) {
-  for (const std::size_t threads : {1, 2, 3})
+  for (const std::size_t threads : {1u, 2u, 3u})
     EXPECT_EQ(ask_each(*load({.threads = threads}), requests_), expected_);
 }
 
@@ -93,10 +93,10 @@ TEST_P(SameBits, AllInOneBatchAndWithEqualStatesInIt) {
 }
 
 TEST_P(SameBits, InPassesAndCallsOfAnyLength) {
-  for (const std::size_t pass_tokens : {1, 100, 700}) {
+  for (const std::size_t pass_tokens : {1u, 100u, 700u}) {
     EXPECT_EQ(ask_together(*load({.pass_tokens = pass_tokens}), requests_), expected_) << pass_tokens;
   }
-  for (const std::size_t call_tokens : {128, 300}) {
+  for (const std::size_t call_tokens : {128u, 300u}) {
     EXPECT_EQ(ask_together(*load({.call_tokens = call_tokens}), requests_), expected_) << call_tokens;
   }
 }
