@@ -101,22 +101,27 @@ class Members {
   }
 
   /// Null where the member is missing.
-  const Field* find(std::string_view key) const {
+  const Field* find(std::string_view key) const& {
     const auto found =
         std::find_if(members_.begin(), members_.end(), [&](const auto& m) { return m.first == key; });
     return found == members_.end() ? nullptr : &found->second;
   }
   /// Null where the member is missing or null.
-  const Field* find_value(std::string_view key) const {
+  const Field* find_value(std::string_view key) const& {
     const Field* member = find(key);
     return member == nullptr || member->value.is_null() ? nullptr : member;
   }
-  const Field& at(std::string_view key) const {
+  const Field& at(std::string_view key) const& {
     if (const Field* member = find(key)) return *member;
     throw Error(
         ErrorKind::malformed,
         {.where = field_.where(), .found = fmt::format("no field \"{}\"", key), .expected = "that field"});
   }
+
+  // A member lives no longer than this.
+  const Field* find(std::string_view key) && = delete;
+  const Field* find_value(std::string_view key) && = delete;
+  const Field& at(std::string_view key) && = delete;
 
  private:
   const Field& field_;
@@ -157,9 +162,10 @@ std::string read_split(const Field& split) {
   members.at("behavior").expect_string("Isolated");
   members.at("invert").expect_false();
   const Field& pattern = members.at("pattern");
-  const Field* expression = Members(pattern, {"Regex", "String"}).find("Regex");
+  const Members kinds(pattern, {"Regex", "String"});
+  const Field* expression = kinds.find("Regex");
   if (expression == nullptr) pattern.unsupported("a \"Regex\"");
-  return std::string(Field{expression->value, pattern.path + ".Regex", pattern.origin}.string());
+  return std::string(expression->string());
 }
 
 void check_byte_level(const Field& step) {
