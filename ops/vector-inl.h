@@ -38,11 +38,12 @@ HWY_INLINE void store_part(FloatVector value, FloatTag d, float* to, std::size_t
 
 /// z / (1 + e^−z) within 4 ulp down to −88.7; below, where e^−z is infinite in fp32, −0 (exact: above
 /// −3e-37), also at −∞. NaN stays. The clamp keeps the argument in the range that Highway states for Exp (1
-/// ulp).
+/// ulp); a NaN goes around Exp, which would convert it to an integer.
 HWY_INLINE FloatVector silu(FloatTag d, FloatVector z) {
   const FloatVector lowest = hn::Set(d, -104.0f);
   const FloatVector clamped = hn::IfThenElse(hn::Lt(z, lowest), lowest, z);
-  return hn::Div(clamped, hn::Add(hn::Set(d, 1.0f), hn::Exp(d, hn::Neg(clamped))));
+  const FloatVector exponent = hn::IfThenElseZero(hn::Eq(clamped, clamped), hn::Neg(clamped));
+  return hn::Div(clamped, hn::Add(hn::Set(d, 1.0f), hn::Exp(d, exponent)));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -221,6 +221,9 @@ class Product {
   }
 
   const std::byte* weights(std::size_t panel, std::size_t block) const {
+    // With k = 0 nothing is packed; a kernel still steps from a place that it does not read.
+    alignas(64) static constexpr std::byte kNothing[kStepBytes] = {};
+    if (args_.w->data.size() == 0) return kNothing;
     return args_.w->data.data() + (panel * steps_ + step_range(block).begin) * kStepBytes;
   }
 
