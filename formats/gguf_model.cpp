@@ -297,7 +297,8 @@ float undo_negated_exp(float value) {
 
 class GgufTensors final : public TensorSource {
  public:
-  GgufTensors(const GgufFile& file, const ModelConfig& config) : file_(file), config_(config) {
+  GgufTensors(const GgufFile& file, const ModelConfig& config)
+      : file_(file), config_(config), blocks_(ArchitectureKeys(file).size("block_count")) {
     for (const auto& [name, tensor] : file.tensors()) add(name, tensor);
   }
 
@@ -380,7 +381,7 @@ class GgufTensors final : public TensorSource {
       const char* const end = name.data() + name.size();
       const auto [rest, failure] = std::from_chars(name.data() + prefix.size(), end, layer);
       if (failure == std::errc() && rest != end && *rest == '.') {
-        if (layer >= config_.layers.size()) return std::nullopt;  // multi-token prediction
+        if (layer >= config_.layers.size() && layer < blocks_) return std::nullopt;  // multi-token prediction
         if (auto canonical = layer_tensor(layer, std::string_view(rest + 1, end), change)) return canonical;
       }
     }
@@ -391,6 +392,7 @@ class GgufTensors final : public TensorSource {
   }
 
   std::optional<std::string> layer_tensor(std::size_t layer, std::string_view stored, Change& change) const {
+    if (layer >= config_.layers.size()) return std::nullopt;
     const auto look_up = [&](std::span<const Renamed> table) -> std::optional<std::string> {
       const auto found = std::ranges::find(table, stored, &Renamed::stored);
       if (found == table.end()) return std::nullopt;
@@ -466,6 +468,7 @@ class GgufTensors final : public TensorSource {
 
   GgufFile file_;
   ModelConfig config_;
+  std::size_t blocks_;  ///< the layers, and those for multi-token prediction after them
   std::map<std::string, Entry, std::less<>> entries_;
 };
 

@@ -172,8 +172,10 @@ class Changed {
     return *this;
   }
 
-  /// The float value of a metadata key.
-  Changed& set_float(std::string_view key, float value) {
+  /// The value, of four bytes, of a metadata key.
+  template <class T>
+  Changed& set(std::string_view key, T value) {
+    static_assert(sizeof value == 4);
     std::string bytes(sizeof value, '\0');
     std::memcpy(bytes.data(), &value, sizeof value);
     bytes_.replace(bytes_.find(key) + key.size() + sizeof(std::uint32_t), bytes.size(), bytes);
@@ -215,29 +217,35 @@ TEST_F(GgufCheckpointErrors, ALanguageModelIsNoDecisionModel) {
 }
 
 TEST_F(GgufCheckpointErrors, TemperaturesThatDifferByTypeAreRefused) {
-  const fs::path path = write(Changed("kev-tiny-dense.f16").set_float("decision.temperature.score", 2.0f));
+  const fs::path path = write(Changed("kev-tiny-dense.f16").set("decision.temperature.score", 2.0f));
   expect_error(ErrorKind::unsupported, {"temperature"}, [&] { open_gguf_checkpoint(path); });
 }
 
 TEST_F(GgufCheckpointErrors, ATemperatureForSomeOptionCountsAloneIsRefused) {
   const fs::path path = write(Changed("kev-tiny-dense.f16")
-                                  .set_float("decision.temperature.score", 2.0f)
+                                  .set("decision.temperature.score", 2.0f)
                                   .replace("decision.temperature.score", "decision.temperature.sco.2"));
   expect_error(ErrorKind::unsupported, {"temperature"}, [&] { open_gguf_checkpoint(path); });
 }
 
 TEST_F(GgufCheckpointErrors, ATemperatureThatIsNotPositiveIsRefused) {
   for (const float value : {0.0f, -1.0f}) {
-    const fs::path path =
-        write(Changed("kev-tiny-dense.f16").set_float("decision.temperature.choice", value));
+    const fs::path path = write(Changed("kev-tiny-dense.f16").set("decision.temperature.choice", value));
     expect_error(ErrorKind::mismatch, {"decision.temperature.choice"}, [&] { open_gguf_checkpoint(path); });
   }
 }
 
-TEST_F(GgufCheckpointErrors, AMissingHeadIsNamed) {
+TEST_F(GgufCheckpointErrors, AHeadOfAnotherNameIsRefusedByName) {
   const fs::path path =
-      write(Changed("kev-tiny-dense.f16").replace("cls.output.weight", "cls.output.wehght"));
-  expect_error(ErrorKind::missing, {"cls.output.weight"}, [&] { open_gguf_checkpoint(path); });
+      write(Changed("kev-tiny-dense.f16").replace("cls.output.weight", "cls.autput.weight"));
+  expect_error(ErrorKind::unsupported, {"cls.autput.weight"}, [&] { open_gguf_checkpoint(path); });
+}
+
+TEST_F(GgufCheckpointErrors, AHeadOfAnotherSizeThanDeclaredIsRefused) {
+  const fs::path path =
+      write(Changed("kev-tiny-dense.f16").set("qwen3.embedding_length_out", std::uint32_t{64}));
+  expect_error(ErrorKind::mismatch, {"qwen3.embedding_length_out", "64", "128"},
+               [&] { open_gguf_checkpoint(path); });
 }
 
 TEST_F(GgufCheckpointErrors, AMissingDelimiterIsNamed) {
@@ -245,10 +253,9 @@ TEST_F(GgufCheckpointErrors, AMissingDelimiterIsNamed) {
   expect_error(ErrorKind::missing, {path.string(), "<|box_end|>"}, [&] { open_gguf_checkpoint(path); });
 }
 
-TEST_F(GgufCheckpointErrors, ATensorOfAnotherNameLeavesAHoleThatIsNamed) {
-  const fs::path path =
-      write(Changed("kev-tiny-dense.f16").replace("blk.1.ffn_up.weight", "blk.9.ffn_up.weight"));
-  expect_error(ErrorKind::missing, {"layers.1.mlp.up_proj.weight"}, [&] { open_gguf_checkpoint(path); });
+TEST_F(GgufCheckpointErrors, AMissingLayerIsNamed) {
+  const fs::path path = write(Changed("kev-tiny-dense.f16").set("qwen3.block_count", std::uint32_t{4}));
+  expect_error(ErrorKind::missing, {"layers.3."}, [&] { open_gguf_checkpoint(path); });
 }
 
 }  // namespace
