@@ -21,11 +21,12 @@ class SameBits : public testing::TestWithParam<std::tuple<std::string, ops::Prec
  protected:
   void SetUp() override {
     const auto records = fixture_records(checkpoint());
-    // Of every kind: one and eight questions, an object, a list, forged delimiters, no state, a long state,
-    // 255 options.
-    for (const std::size_t record : {1u, 2u, 4u, 5u, 7u, 12u, 15u})
-      requests_.push_back(record_request(records[record]));
-    expected_ = ask_each(*load({}), requests_);
+    // Of every kind: eight questions and two, an object, a list, forged delimiters, no state, one of many
+    // calls.
+    for (const std::size_t record : {1, 2, 4, 5, 7, 13}) requests_.push_back(record_request(records[record]));
+    static std::map<ParamType, Logits> asked;
+    if (!asked.contains(GetParam())) asked[GetParam()] = ask_each(*load({}), requests_);
+    expected_ = asked[GetParam()];
   }
 
   std::string checkpoint() const { return std::get<0>(GetParam()); }
@@ -55,7 +56,7 @@ class SameBits : public testing::TestWithParam<std::tuple<std::string, ops::Prec
   Logits expected_;
 };
 
-TEST_P(SameBits, WithOneThreadTwoAndThree) {
+TEST_P(SameBits, WithOneThreadAndWithThree) {
   for (const std::size_t threads : {1u, 2u, 3u})
     EXPECT_EQ(ask_each(*load({.threads = threads}), requests_), expected_);
 }
