@@ -51,7 +51,7 @@ void print_json(const FormsOptions& options) {
 }
 
 void print_table(const FormsOptions& options) {
-  constexpr auto kRow = "{:<17} {:<15} {:<9} {:<12} {:<9} {:<11} {}\n";
+  constexpr auto kRow = "{:<17} {:<15} {:<9} {:<19} {:<9} {:<11} {}\n";
   fmt::print(
       "Processor: {} ({})\nNo selection made from receipts for this device: the default order decides.\n\n",
       device::cpu_model_name(), device::describe(device::cpu_features()));
