@@ -23,7 +23,8 @@ class SameBits : public testing::TestWithParam<std::tuple<std::string, ops::Prec
     const auto records = fixture_records(checkpoint());
     // Of every kind: eight questions and two, an object, a list, forged delimiters, no state, one of many
     // calls.
-    for (const std::size_t record : {1, 2, 4, 5, 7, 13}) requests_.push_back(record_request(records[record]));
+    for (const std::size_t record : {1u, 2u, 4u, 5u, 7u, 13u})
+      requests_.push_back(record_request(records[record]));
     static std::map<ParamType, Logits> asked;
     if (!asked.contains(GetParam())) asked[GetParam()] = ask_each(*load({}), requests_);
     expected_ = asked[GetParam()];
