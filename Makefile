@@ -40,7 +40,7 @@ test-asan:
 # GCC, ThreadSanitizer: what runs on several threads.
 test-tsan:
 	@scripts/configure.sh tsan
-	@cmake --build --preset tsan -j $(JOBS) --target device_tests backbone_tests decision_tests
+	@cmake --build --preset tsan -j $(JOBS) --target device_tests backbone_tests
 	@scripts/without_aslr.sh ctest --preset tsan -j $(JOBS)
 
 test-full: ## make test, then the tokenizer against the real Qwen3 vocabulary (npm), then lint

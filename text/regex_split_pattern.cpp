@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "base/error.hpp"
@@ -11,8 +13,10 @@
 namespace assay::text {
 namespace {
 
-// A pattern of a file may backtrack for ever; ten million steps are seconds, and no real pattern's.
-constexpr std::uint32_t kMatchLimit = 10'000'000;
+// A pattern of a file may backtrack for ever. The Qwen patterns go back over a run of white space once; these
+// many steps, and some for each byte that is left, are seconds at most.
+constexpr std::size_t kMatchLimit = 10'000'000;
+constexpr std::size_t kMatchLimitPerByte = 4;
 constexpr std::size_t kJitStackStart = std::size_t{32} << 10;
 constexpr std::size_t kJitStackLimit = std::size_t{8} << 20;
 
@@ -48,11 +52,13 @@ class RegexCursor final : public SplitCursor {
         data_(made(MatchData(pcre2_match_data_create(1, nullptr)))),
         context_(made(MatchContext(pcre2_match_context_create(nullptr)))),
         stack_(pcre2_jit_stack_create(kJitStackStart, kJitStackLimit, nullptr)) {
-    pcre2_set_match_limit(context_.get(), kMatchLimit);
     if (stack_) pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
   }
 
   std::size_t end_of_piece(std::string_view text, std::size_t begin) override {
+    const std::size_t limit = kMatchLimit + kMatchLimitPerByte * (text.size() - begin);
+    pcre2_set_match_limit(context_.get(),
+                          static_cast<std::uint32_t>(std::min<std::size_t>(limit, UINT32_MAX)));
     const int found = pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), begin,
                                   PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
     if (found == PCRE2_ERROR_NOMATCH) return text.size();

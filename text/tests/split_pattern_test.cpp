@@ -91,6 +91,12 @@ TEST_P(QwenPatterns, LongRunsAreOnePieceForBoth) {
   }
 }
 
+TEST_P(QwenPatterns, GoingBackOverTenMegabytesOfSpacesIsNoBacktrackingWithoutEnd) {
+  const std::string text(11'000'000, ' ');
+  const auto regex = make_regex_split_pattern(GetParam(), "test");
+  EXPECT_EQ(regex->cursor()->end_of_piece(text, 0), text.size());
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, QwenPatterns, testing::Values(kQwen2SplitPattern, kQwen35SplitPattern));
 
 TEST(SplitPattern, CutsAsTheQwenFilesMean) {
