@@ -215,7 +215,9 @@ void check_post_processor(const Field& field) {
 }
 
 void read_vocabulary(const Field& vocab, TokenizerParts& parts) {
-  for (const auto [text, id] : vocab.object()) {
+  const dom::object tokens = vocab.object();
+  parts.vocabulary.reserve(tokens.size());
+  for (const auto [text, id] : tokens) {
     if (parts.vocabulary.size() == kMaxTokenIds) {
       vocab.refuse(ErrorKind::malformed, "more tokens than ids", fmt::format("at most {}", kMaxTokenIds));
     }
@@ -253,7 +255,9 @@ bool read_merge(dom::element merge, TokenizerParts& parts) {
 void read_merges(const Field& merges, TokenizerParts& parts) {
   std::size_t index = 0;
   bool pairs = false;
-  for (const auto merge : merges.list()) {
+  const dom::array list = merges.list();
+  parts.merges.reserve(list.size());
+  for (const auto merge : list) {
     if (index == 0) pairs = merge.is_array();
     if (merge.is_array() != pairs || !read_merge(merge, parts)) {
       merges.item(index, merge).malformed(pairs ? "two tokens" : "two tokens with a space between");
