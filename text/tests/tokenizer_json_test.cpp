@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -72,8 +73,8 @@ struct BadField {
   const char* message;
 };
 
-void PrintTo(const BadField& field, std::ostream* out) {
-  *out << field.pointer << " = " << field.value;
+std::ostream& operator<<(std::ostream& out, const BadField& field) {
+  return out << field.pointer << " = " << field.value;
 }
 
 class BadFields : public testing::TestWithParam<BadField> {};
