@@ -1,7 +1,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <zip.h>
 
 #include <bit>
@@ -20,46 +19,12 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/tests/temporary_directory.hpp"
 
 /// Files in the making, for tests: everything in them can be set wrong.
 namespace assay::formats::test {
 
-/// A directory that goes with its owner.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "assay-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
-  std::filesystem::path write(const std::string& name, std::string_view contents) const {
-    const std::filesystem::path file = path_ / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary)
-        .write(contents.data(), static_cast<std::streamsize>(contents.size()));
-    return file;
-  }
-
-  /// Copies a directory's files, writable whatever the originals are.
-  void copy(const std::filesystem::path& from, const std::string& to) const {
-    for (const auto& entry : std::filesystem::directory_iterator(from)) {
-      write(to + "/" + entry.path().filename().string(), read_text_file(entry.path()));
-    }
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using assay::TemporaryDirectory;
 
 inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
