@@ -32,7 +32,8 @@ class Errors(ProgramTest):
         self.refuse("decide", "--model", self.model, "--form", "magic=vector", says=["magic"])
         self.refuse("decide", "--model", self.model, "--state-cache", "lots", says=["--state-cache", "lots"])
         self.refuse("decide", "--model", self.model, "--threads", "4000", says=["4000"])
-        self.refuse("conjure", says=["subcommand"])
+        self.refuse("conjure", says=["'conjure'", "decide, gate"])
+        self.refuse("gate", "conjure", says=["gate", "'conjure'", "decision"])
 
     def test_a_missing_model_or_request_is_named(self):
         self.refuse("decide", "--model", self.folder / "nowhere", says=["nowhere"])

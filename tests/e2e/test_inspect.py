@@ -1,0 +1,97 @@
+"""What `assay inspect` says of good and broken files: what they hold, and whether they would load."""
+
+import json
+import struct
+
+import program
+from program import ProgramTest
+
+
+class Inspect(ProgramTest):
+    def report(self, status, *arguments):
+        done = program.assay("inspect", "--json", *arguments)
+        self.assertEqual(done.returncode, status, done.stderr.decode(errors="replace"))
+        return json.loads(done.stdout)
+
+    def refuse(self, path, *says):
+        report = self.report(1, path)
+        self.assertFalse(report["loads"])
+        problems = "\n".join(report["problems"])
+        for words in says:
+            self.assertIn(words, problems)
+
+    def test_a_run_is_shown_whole(self):
+        for checkpoint, family in (("kev-tiny-hybrid", "Qwen3.5"), ("kev-tiny-dense", "Qwen3")):
+            report = self.report(0, program.run_dir(checkpoint))
+            self.assertEqual(report["kind"], "Kev run directory")
+            self.assertTrue(report["loads"])
+            self.assertEqual(report["problems"], [])
+            self.assertEqual(report["facts"]["model"]["family"], family)
+            adapter = json.loads((program.run_dir(checkpoint) / "adapter_config.json").read_text())
+            self.assertEqual(report["facts"]["adapter"]["rank"], adapter["r"])
+
+    def test_every_tensor_of_a_safetensors_file_is_listed_as_its_header_says(self):
+        path = program.DATA / "kev-tiny-hybrid" / "base" / "model.safetensors"
+        data = path.read_bytes()
+        header = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
+        header.pop("__metadata__", None)
+        tensors = {tensor["name"]: tensor for tensor in self.report(0, path)["tensors"]}
+        self.assertEqual(set(tensors), set(header))
+        for name, entry in header.items():
+            begin, end = entry["data_offsets"]
+            expected = {"name": name, "type": entry["dtype"], "shape": entry["shape"], "bytes": end - begin}
+            self.assertEqual(tensors[name], expected)
+
+    def test_each_kind_of_file_is_known_by_what_it_holds(self):
+        run = program.run_dir("kev-tiny-hybrid")
+        base = run.parent / "base"
+        for path, kind in (
+            (run / "head.pt", "head.pt"),
+            (run / "tokenizer.json", "tokenizer"),
+            (base / "config.json", "config"),
+            (base, "model directory"),
+        ):
+            report = self.report(0, path)
+            self.assertIn(kind, report["kind"], path)
+            self.assertTrue(report["loads"], path)
+
+    def test_the_table_says_what_the_json_says(self):
+        text = self.succeed("inspect", program.run_dir("kev-tiny-dense"))
+        report = self.report(0, program.run_dir("kev-tiny-dense"))
+        self.assertIn("would load: yes", text)
+        for tensor in report["tensors"]:
+            self.assertIn(tensor["name"], text)
+
+    def test_what_would_not_load_is_said_by_file_and_tensor(self):
+        run = self.copy_checkpoint("kev-tiny-hybrid")
+        weights = run.parent / "base" / "model.safetensors"
+        data = weights.read_bytes()
+        weights.write_bytes(data[:-1])
+        self.refuse(run, "model.safetensors")
+        weights.write_bytes(data.replace(b"layers.0.input_layernorm", b"layers.0.other_layernorm"))
+        self.refuse(run, "layers.0.input_layernorm.weight")
+        weights.unlink()
+        self.refuse(run, "base")
+
+    def test_check_reads_every_value(self):
+        run = self.copy_checkpoint("kev-tiny-dense")
+        weights = run.parent / "base" / "model.safetensors"
+        data = bytearray(weights.read_bytes())
+        data[-2:] = b"\xff\x7f"  # a bf16 NaN
+        weights.write_bytes(data)
+        self.assertTrue(self.report(0, weights)["loads"])
+        report = self.report(1, weights, "--check")
+        self.assertIn("model.safetensors", report["problems"][0])
+
+    def test_all_problems_are_listed_at_once(self):
+        run = self.copy_checkpoint("kev-tiny-dense")
+        (run / "head.pt").write_bytes(b"PK\x03\x04 no archive")
+        (run / "adapter_config.json").write_text("{")
+        self.refuse(run, "head.pt", "adapter_config.json")
+
+    def test_what_is_not_there_or_nothing_known_is_an_error(self):
+        self.assertIn("nowhere", self.fail_with(2, "inspect", self.folder / "nowhere"))
+        self.refuse(self.folder, str(self.folder))
+        empty = self.folder / "empty.safetensors"
+        empty.write_bytes(b"")
+        self.refuse(empty, "empty.safetensors")
