@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/utf8.hpp"
 
 // The container's layout: ggml-org/ggml, docs/gguf.md; the limits of names and dimensions also
 // ggml-org/llama.cpp, ggml/include/ggml.h (GGML_MAX_DIMS, GGML_MAX_NAME).
@@ -361,15 +362,6 @@ std::int64_t signed_element(GgufValueType type, const std::byte* data) {
   }
 }
 
-/// As much of a text as fits a line, whole UTF-8 characters.
-std::size_t shown_length(std::string_view text) {
-  constexpr std::size_t longest = 60;
-  if (text.size() <= longest) return text.size();
-  std::size_t length = longest;
-  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0u) == 0x80u) --length;
-  return length;
-}
-
 bool is_integer(GgufValueType type) {
   return number_bytes(type) != 0 && type != GgufValueType::f32 && type != GgufValueType::f64 &&
          type != GgufValueType::boolean;
@@ -378,21 +370,18 @@ bool is_integer(GgufValueType type) {
 }  // namespace
 
 std::string_view to_string(GgufValueType type) {
-  constexpr std::array<std::string_view, 13> names = {
+  constexpr std::array<std::string_view, 13> kNames = {
       "u8", "i8", "u16", "i16", "u32", "i32", "f32", "boolean", "string", "array", "u64", "i64", "f64"};
   const auto index = static_cast<std::size_t>(type);
-  return index < names.size() ? names[index] : "?";
+  return index < kNames.size() ? kNames[index] : "?";
 }
 
 std::string describe(const GgufValue& value) {
   switch (value.type) {
     case GgufValueType::array:
       return fmt::format("array of {} {}", value.count, to_string(value.element_type));
-    case GgufValueType::string: {
-      const std::string_view text = as_text(value.payload);
-      const std::string_view shown = text.substr(0, shown_length(text));
-      return fmt::format("string {:?}{}", shown, shown.size() < text.size() ? "…" : "");
-    }
+    case GgufValueType::string:
+      return "string " + in_quotes(as_text(value.payload));
     case GgufValueType::boolean:
       return value.payload[0] == std::byte{1} ? "boolean true" : "boolean false";
     case GgufValueType::f32:
@@ -449,14 +438,14 @@ void GgufFile::Contents::read_metadata(Reader& reader, std::uint64_t count) {
 }
 
 std::uint64_t GgufFile::Contents::alignment() const {
-  constexpr std::string_view key = "general.alignment";
-  const auto found = metadata.find(key);
+  constexpr std::string_view kKey = "general.alignment";
+  const auto found = metadata.find(kKey);
   if (found == metadata.end()) return kDefaultAlignment;
   if (found->second.type != GgufValueType::u32) {
-    malformed(at(origin, key), describe(found->second), "a u32");
+    malformed(at(origin, kKey), describe(found->second), "a u32");
   }
   const auto value = load<std::uint32_t>(found->second.payload.data());
-  if (!std::has_single_bit(value)) malformed(at(origin, key), fmt::format("{}", value), "a power of two");
+  if (!std::has_single_bit(value)) malformed(at(origin, kKey), fmt::format("{}", value), "a power of two");
   return value;
 }
 
@@ -541,8 +530,8 @@ std::optional<float> GgufFile::find_number(std::string_view key) const {
     number = load<float>(value->payload.data());
   } else if (value->type == GgufValueType::f64) {
     const auto wide = load<double>(value->payload.data());
-    constexpr double largest = std::numeric_limits<float>::max();
-    number = std::abs(wide) <= largest ? static_cast<float>(wide) : std::numeric_limits<float>::infinity();
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    number = std::abs(wide) <= kLargest ? static_cast<float>(wide) : std::numeric_limits<float>::infinity();
   } else {
     wrong_type(*this, key, *value, "a floating-point number");
   }

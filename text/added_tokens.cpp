@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "text/unicode.hpp"
 #include "text/vocabulary.hpp"
 

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "text/unicode.hpp"
 
 namespace assay::text {

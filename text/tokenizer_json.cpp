@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "text/vocabulary.hpp"
 
 namespace assay::text {

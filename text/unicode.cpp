@@ -1,6 +1,6 @@
 #include "text/unicode.hpp"
 
-#include <cstring>
+#include <span>
 
 namespace assay::text {
 namespace {
@@ -40,27 +40,6 @@ std::vector<std::uint8_t> make_classes() {
   return table;
 }
 
-bool is_continuation(unsigned char byte) {
-  return (byte & 0xc0) == 0x80;
-}
-
-/// The length of the well-formed sequence at the start of `bytes`, 0 where there is none.
-std::size_t sequence_length(std::span<const unsigned char> bytes) {
-  const unsigned char lead = bytes[0];
-  if (lead < 0x80) return 1;
-  if (lead < 0xc2 || lead > 0xf4) return 0;
-  const std::size_t length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  if (bytes.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (!is_continuation(bytes[i])) return 0;
-  }
-  const unsigned char second = bytes[1];
-  const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool surrogate = lead == 0xed && second > 0x9f;
-  const bool beyond = lead == 0xf4 && second > 0x8f;
-  return overlong || surrogate || beyond ? 0 : length;
-}
-
 }  // namespace
 
 const std::uint8_t* code_point_classes() {
@@ -77,40 +56,6 @@ std::vector<CodePointRange> ranges_of(CodePointClass one_class) {
     ranges.back().last = c;
   }
   return ranges;
-}
-
-void append_utf8(char32_t c, std::string& out) {
-  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (c < 0x80) return put(c);
-  if (c < 0x800) {
-    put(0xc0 | c >> 6);
-  } else if (c < 0x10000) {
-    put(0xe0 | c >> 12);
-    put(0x80 | (c >> 6 & 0x3f));
-  } else {
-    put(0xf0 | c >> 18);
-    put(0x80 | (c >> 12 & 0x3f));
-    put(0x80 | (c >> 6 & 0x3f));
-  }
-  put(0x80 | (c & 0x3f));
-}
-
-std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
-  const std::span bytes(reinterpret_cast<const unsigned char*>(text.data()), text.size());
-  std::size_t at = 0;
-  while (at < bytes.size()) {
-    std::uint64_t eight = 0;
-    while (at + sizeof eight <= bytes.size()) {
-      std::memcpy(&eight, &bytes[at], sizeof eight);
-      if ((eight & 0x8080808080808080u) != 0) break;
-      at += sizeof eight;
-    }
-    if (at == bytes.size()) break;
-    const std::size_t length = sequence_length(bytes.subspan(at));
-    if (length == 0) return at;
-    at += length;
-  }
-  return std::nullopt;
 }
 
 }  // namespace assay::text

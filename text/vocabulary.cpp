@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "text/unicode.hpp"
 
 namespace assay::text {
@@ -52,24 +53,6 @@ void bytes_of_byte_level(std::string_view text, std::string& out) {
 }
 
 }  // namespace
-
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kShown = 48;
-  std::string out = "\"";
-  for (const char c : text.substr(0, kShown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || c == '"' || c == '\\') {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out.push_back(c);
-    }
-  }
-  // A cut or bad sequence must not reach a terminal or a JSON message.
-  while (const auto bad = find_invalid_utf8(out)) {
-    out.replace(*bad, 1, fmt::format("\\x{:02x}", static_cast<unsigned char>(out[*bad])));
-  }
-  return out + (text.size() > kShown ? "…\"" : "\"");
-}
 
 const std::array<char32_t, 256>& byte_level_alphabet() {
   static const std::array<char32_t, 256> alphabet = make_alphabet();

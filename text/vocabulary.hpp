@@ -17,9 +17,6 @@ namespace assay::text {
 /// Ids stay below this, and so do the tables that are indexed by id.
 inline constexpr std::int32_t kMaxTokenIds = 1 << 22;
 
-/// `text` for a message: in quotes, cut to a readable length, what cannot be printed as \x…
-std::string in_quotes(std::string_view text);
-
 /// GPT-2's printable stand-in for each byte (openai/gpt-2, src/encoder.py, bytes_to_unicode): the alphabet in
 /// which byte-level vocabularies are written.
 const std::array<char32_t, 256>& byte_level_alphabet();

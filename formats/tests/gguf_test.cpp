@@ -197,8 +197,8 @@ TEST(GgufMetadata, TextsAreShownCutAndPrintable) {
   builder.string("long", "x" + std::string(59, 'y') + "é and more").string("broken", "a\xff\n");
   const auto bytes = builder.bytes();
   const GgufFile file = GgufFile::parse(bytes, "f");
-  EXPECT_EQ(describe(file.metadata().at("long")), "string \"x" + std::string(59, 'y') + "\"…");
-  EXPECT_EQ(describe(file.metadata().at("broken")), "string \"a\\xff\\n\"");
+  EXPECT_EQ(describe(file.metadata().at("long")), "string \"x" + std::string(47, 'y') + "…\"");
+  EXPECT_EQ(describe(file.metadata().at("broken")), "string \"a\\xff\\x0a\"");
 }
 
 TEST(GgufMetadata, NumbersThatAreNotFiniteAreRefused) {
