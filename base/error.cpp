@@ -3,6 +3,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/utf8.hpp"
+
 namespace assay {
 
 std::string_view to_string(ErrorKind kind) {
@@ -35,6 +37,7 @@ Error::Error(ErrorKind kind, Parts parts) : kind_(kind), parts_(std::move(parts)
   message_ = parts_.where.empty() ? parts_.found : parts_.where + ": " + parts_.found;
   if (!parts_.expected.empty()) message_ += "; expected " + parts_.expected;
   if (!parts_.advice.empty()) message_ += "; " + parts_.advice;
+  message_ = printable(message_);
 }
 
 }  // namespace assay

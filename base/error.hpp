@@ -22,7 +22,7 @@ enum class ErrorKind {
 
 std::string_view to_string(ErrorKind kind);
 
-/// The one exception type that crosses layers. `what()` reads "where: found; expected …; advice".
+/// The one exception type that crosses layers. `what()`: "where: found; expected …; advice", made printable.
 class Error : public std::exception {
  public:
   struct Parts {

@@ -66,22 +66,35 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length =
+        sequence_length(std::span(reinterpret_cast<const unsigned char*>(text.data()), text.size()));
+    const auto byte = static_cast<unsigned char>(text[0]);
+    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+      text.remove_prefix(1);
+    } else {
+      out += text.substr(0, length);
+      text.remove_prefix(length);
+    }
+  }
+  return out;
+}
+
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 48;
   std::string out = "\"";
   for (const char c : text.substr(0, kShown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || c == '"' || c == '\\') {
-      out += fmt::format("\\x{:02x}", byte);
+    if (c == '"' || c == '\\') {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       out.push_back(c);
     }
   }
-  // A cut or bad sequence must not reach a terminal or a JSON message.
-  while (const auto bad = find_invalid_utf8(out)) {
-    out.replace(*bad, 1, fmt::format("\\x{:02x}", static_cast<unsigned char>(out[*bad])));
-  }
-  return out + (text.size() > kShown ? "…\"" : "\"");
+  return printable(out) + (text.size() > kShown ? "…\"" : "\"");
 }
 
 }  // namespace assay

@@ -37,8 +37,11 @@ void append_utf8(char32_t code_point, std::string& out);
 /// that is overlong, a surrogate, above U+10FFFF, cut short or no sequence at all. Nothing when all is well.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
-/// `text` for a message: in quotes, cut to a readable length, what cannot be printed as \x…, so that a name
-/// from a file can neither break a message nor steer a terminal.
+/// `text` with control characters and bytes that are no UTF-8 as \x…: what comes from a file can then neither
+/// steer a terminal nor end a formatting library that trusts its input.
+std::string printable(std::string_view text);
+
+/// `text` for a message: in quotes, cut to a readable length, printable, quotes and backslashes escaped.
 std::string in_quotes(std::string_view text);
 
 }  // namespace assay

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "decision/checkpoint.hpp"
 #include "formats/backbone_tensors.hpp"
@@ -357,9 +358,10 @@ void print_facts(const Report& report) {
       width = std::max(width, std::min<std::size_t>(key.size(), 48));
   }
   for (const auto& [section, facts] : report.facts.items()) {
-    fmt::print("\n{}\n", section);
+    fmt::print("\n{}\n", printable(section));
     for (const auto& [key, value] : facts.items()) {
-      fmt::print("  {:<{}}  {}\n", key, width, value.is_string() ? value.get<std::string>() : dump(value));
+      fmt::print("  {:<{}}  {}\n", printable(key), width,
+                 printable(value.is_string() ? value.get<std::string>() : dump(value)));
     }
   }
 }
@@ -376,7 +378,7 @@ void print_tensors(const Report& report) {
   }
   fmt::print("\ntensors: {} of {} bytes\n", report.tensors.size(), total);
   for (const TensorRow& row : report.tensors) {
-    fmt::print("  {:<{}}  {:<5}  {:<{}}  {:>13}\n", row.name, name_width, row.type,
+    fmt::print("  {:<{}}  {:<5}  {:<{}}  {:>13}\n", printable(row.name), name_width, row.type,
                formats::describe_shape(row.shape), shape_width, row.bytes);
   }
 }
@@ -390,7 +392,7 @@ void print_text(const InspectOptions& options, const Report& report) {
     return;
   }
   fmt::print("\nwould load: no\n");
-  for (const std::string& problem : report.problems) fmt::print("  {}\n", problem);
+  for (const std::string& problem : report.problems) fmt::print("  {}\n", printable(problem));
 }
 
 }  // namespace

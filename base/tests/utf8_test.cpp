@@ -5,6 +5,8 @@
 #include <random>
 #include <string>
 
+#include "base/error.hpp"
+
 namespace assay {
 namespace {
 
@@ -74,6 +76,19 @@ TEST(InQuotes, AnyBytesBecomeOneLineOfUtf8) {
     EXPECT_FALSE(find_invalid_utf8(shown));
     for (const char c : shown) EXPECT_GE(static_cast<unsigned char>(c), 0x20u);
   }
+}
+
+TEST(Printable, KeepsTextAndEscapesTheRest) {
+  EXPECT_EQ(printable("Größe 世界😀 \"\\"), "Größe 世界😀 \"\\");
+  EXPECT_EQ(printable("a\x1b[2Jb\r\n"), "a\\x1b[2Jb\\x0d\\x0a");
+  EXPECT_EQ(printable("qwe\xee"), "qwe\\xee");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
+}
+
+TEST(Printable, AnErrorsMessageIsOneLineWhateverItQuotes) {
+  const Error error(ErrorKind::malformed,
+                    {.where = "f: tensor a\xee", .found = "x\ny", .expected = "\x1b[m"});
+  EXPECT_STREQ(error.what(), "f: tensor a\\xee: x\\x0ay; expected \\x1b[m");
 }
 
 }  // namespace
