@@ -30,7 +30,7 @@ Tokenizer small_tokenizer() {
   };
   for (const char32_t stand_in : byte_level_alphabet()) {
     std::string text;
-    append_utf8(stand_in, text);
+    assay::append_utf8(stand_in, text);
     add(text);
   }
   const std::pair<const char*, const char*> merges[] = {{"Ġ", "Ġ"}, {"ĠĠ", "ĠĠ"}, {"a", "a"},   {"aa", "a"},
@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Scanner qwen2(kQwen2SplitPattern);
   static const Scanner qwen35(kQwen35SplitPattern);
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const bool is_utf8 = !find_invalid_utf8(text);
+  const bool is_utf8 = !assay::find_invalid_utf8(text);
   try {
     const auto ids = tokenizer.encode(text);
     check(is_utf8);
