@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fuzz.sh MINUTES: runs every fuzz target for an equal share of MINUTES of wall time, as many at once as
-# there are cores, from the inputs in fuzz/corpus/NAME. What they learn goes to build/fuzz-corpus/NAME;
-# crashes, hangs and memory hogs go to build/fuzz-artifacts, and any of them fails the run.
+# there are cores, from the inputs in fuzz/corpus/NAME and fuzz/learned.tar.xz. What they learn goes to
+# build/fuzz-corpus/NAME; crashes, hangs and memory hogs go to build/fuzz-artifacts, and any of them fails the run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minutes=${1:?usage: fuzz.sh MINUTES}
@@ -23,7 +23,7 @@ fuzz_one() {
     -artifact_prefix="$artifacts/$name-")
   if [[ -f fuzz/$name.dict ]]; then options+=(-dict="fuzz/$name.dict"); fi
   mkdir -p "$learned"
-  if build/asan/fuzz/"$name"_fuzz "${options[@]}" "$learned" fuzz/corpus/"$name" > "$log" 2>&1; then
+  if build/asan/fuzz/"$name"_fuzz "${options[@]}" "$learned" fuzz/corpus/"$name" build/asan/fuzz/learned/"$name" > "$log" 2>&1; then
     echo "fuzz: $name: nothing found, $(awk '/number_of_executed_units/ {print $2}' "$log") runs"
   else
     echo "fuzz: $name FAILED, see $log:"
