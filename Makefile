@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 MINUTES ?= 60
 BENCH_ARGS ?= --shape kev-0.8b --rows 94,380,1518 --questions 1,6
 
-.PHONY: help demo build test test-release test-asan test-tsan test-full check lint format format-check bench fuzz clean
+.PHONY: help demo build test test-release test-asan test-lint test-tsan test-full check lint format format-check bench fuzz clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ build: ## the program alone: build/release/cli/assay
 
 test: ## everything: checks, unit and end-to-end tests, sanitizers, fuzz corpora
 	@scripts/setup.sh dev
-	@$(MAKE) --no-print-directory check test-asan test-tsan test-release
+	@$(MAKE) --no-print-directory check test-asan test-lint test-tsan test-release
 	@echo "test: all passed"
 
 # GCC, optimised: every unit test and the end-to-end tests of the program.
@@ -36,6 +36,10 @@ test-asan:
 	@scripts/configure.sh asan
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --preset asan -j $(JOBS)
+
+# clang-tidy on what no earlier run found clean.
+test-lint:
+	@scripts/lint.py --jobs $(JOBS)
 
 # GCC, ThreadSanitizer: what runs on several threads.
 test-tsan:
@@ -51,10 +55,10 @@ test-full: ## make test, then the tokenizer against the real Qwen3 vocabulary (n
 check: format-check
 	@python3 scripts/check_tree.py
 
-lint: ## clang-tidy on every source
+lint: ## clang-tidy on every source that is not on record as clean (scripts/lint.sums), and record those that are
 	@scripts/setup.sh dev
 	@scripts/configure.sh asan
-	@scripts/lint.sh $(JOBS)
+	@scripts/lint.py --jobs $(JOBS) --record
 
 format: ## clang-format every source in place
 	@scripts/setup.sh dev

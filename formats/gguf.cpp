@@ -309,9 +309,9 @@ PlacedTensor read_tensor_info(Reader& reader, const std::string& origin, std::ui
     malformed(where, fmt::format("{} dimensions", dimensions), fmt::format("at most {}", kMostDimensions));
   }
   placed.tensor.shape.resize(dimensions);
-  for (auto size = placed.tensor.shape.rbegin(); size != placed.tensor.shape.rend(); ++size) {
-    *size = reader.number<std::uint64_t>(where);
-  }
+  // Innermost first in the file.
+  std::generate(placed.tensor.shape.rbegin(), placed.tensor.shape.rend(),
+                [&] { return reader.number<std::uint64_t>(where); });
   placed.tensor.type = &ggml_type(reader.number<std::uint32_t>(where), where);
   placed.offset = reader.number<std::uint64_t>(where);
   if (placed.offset % alignment != 0) {
