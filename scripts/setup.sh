@@ -7,7 +7,7 @@
 #   scripts/setup.sh bench  also the peers that the benchmarks compare with (make bench)
 set -euo pipefail
 
-run_packages=(g++ cmake ninja-build make pkg-config
+run_packages=(g++ cmake git ninja-build make pkg-config
   libcli11-dev libfmt-dev libhwy-dev libpcre2-dev libsimdjson-dev libspdlog-dev libssl-dev libutf8proc-dev
   libzip-dev nlohmann-json3-dev)
 dev_packages=(ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14
