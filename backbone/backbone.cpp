@@ -16,7 +16,7 @@ using formats::ModelConfig;
 
 struct Backbone::Impl {
   ModelConfig config;
-  ops::Selection selection;
+  FormTable forms;
   device::ThreadPool& threads;
   device::Arena arena;
   BackboneWeights weights;
@@ -84,7 +84,7 @@ void make_live(const ModelConfig& config, Pass& pass) {
   }
 }
 
-Pass plan_pass(const ModelConfig& config, const ops::Selection& selection, std::span<const Segment> segments,
+Pass plan_pass(const ModelConfig& config, const FormTable& forms, std::span<const Segment> segments,
                const RunOptions& options) {
   Pass pass;
   pass.segments = segments;
@@ -94,7 +94,7 @@ Pass plan_pass(const ModelConfig& config, const ops::Selection& selection, std::
     lengths.push_back(segments[i].tokens.size());
     pass.parents.push_back(segments[i].parent);
   }
-  pass.calls = plan_calls(lengths, options.call_tokens, selection.gated_delta_rule->chunk);
+  pass.calls = plan_calls(lengths, options.call_tokens, forms.alignment());
   make_live(config, pass);
   pass.result.hidden.resize(segments.size());
   pass.result.states.resize(segments.size());
@@ -147,9 +147,10 @@ std::string tap_name(std::size_t index) {
 
 Backbone::Backbone(ModelConfig config, std::shared_ptr<const formats::TensorSource> weights,
                    const ops::Selection& selection, device::ThreadPool& threads,
-                   const std::function<void(std::size_t, std::size_t)>& progress)
-    : impl_(new Impl{std::move(config), selection, threads, {}, {}}) {
-  impl_->weights = load_weights(impl_->config, std::move(weights), *selection.matmul, progress);
+                   const std::function<void(std::size_t, std::size_t)>& progress, const PartForms& parts) {
+  FormTable forms(selection, config.layers.size(), parts);
+  impl_.reset(new Impl{std::move(config), std::move(forms), threads, {}, {}});
+  impl_->weights = load_weights(impl_->config, std::move(weights), impl_->forms, progress);
 }
 
 Backbone::~Backbone() = default;
@@ -158,7 +159,7 @@ const ModelConfig& Backbone::config() const noexcept {
   return impl_->config;
 }
 const ops::Selection& Backbone::selection() const noexcept {
-  return impl_->selection;
+  return impl_->forms.own();
 }
 std::size_t Backbone::weight_bytes() const noexcept {
   return impl_->weights.bytes;
@@ -178,12 +179,12 @@ std::size_t Backbone::state_bytes(std::size_t tokens) const {
 
 PassResult Backbone::run(std::span<const Segment> segments, const RunOptions& options) {
   Impl& impl = *impl_;
-  Pass pass = plan_pass(impl.config, impl.selection, segments, options);
+  Pass pass = plan_pass(impl.config, impl.forms, segments, options);
   const ops::Context context{impl.threads, impl.arena};
   const std::size_t hidden_size = impl.config.hidden_size;
   for (const Call& call : pass.calls) {
     const device::Arena::Scope scope(impl.arena);
-    LayerRunner runner(impl.config, impl.weights, impl.selection, context, options.times);
+    LayerRunner runner(impl.config, impl.weights, impl.forms, context, options.times);
     runner.begin(call, pass.live, pass.parents);
     runner.embed(gather_tokens(call, segments));
     if (options.tap) options.tap(tap_name(0), call.tokens, hidden_size, runner.hidden().data());

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backbone/part_forms.hpp"
 #include "backbone/state.hpp"
 #include "formats/model_config.hpp"
 #include "formats/tensor_source.hpp"
@@ -64,10 +65,12 @@ class Backbone {
   /// Reads every tensor it needs from `weights` (names without the checkpoint's prefix:
   /// "embed_tokens.weight", "layers.0.…", "norm.weight"), checks shapes, packs. `progress(done, total)`
   /// counts layers. Throws Error(missing | mismatch | non_finite) naming tensor and file. `weights` must
-  /// outlive the backbone where the embedding table stays mapped, so it is shared.
+  /// outlive the backbone where the embedding table stays mapped, so it is shared. `parts`, where given, runs
+  /// parts of layers in forms of their own.
   Backbone(formats::ModelConfig config, std::shared_ptr<const formats::TensorSource> weights,
            const ops::Selection& selection, device::ThreadPool& threads,
-           const std::function<void(std::size_t, std::size_t)>& progress = nullptr);
+           const std::function<void(std::size_t, std::size_t)>& progress = nullptr,
+           const PartForms& parts = nullptr);
   ~Backbone();
   Backbone(const Backbone&) = delete;
   Backbone& operator=(const Backbone&) = delete;

@@ -52,9 +52,9 @@ double size(std::size_t value) {
 
 }  // namespace
 
-LayerRunner::LayerRunner(const ModelConfig& config, const BackboneWeights& weights,
-                         const ops::Selection& selection, const ops::Context& context, OpTimes* times)
-    : config_(config), weights_(weights), forms_(selection), context_(context), times_(times) {}
+LayerRunner::LayerRunner(const ModelConfig& config, const BackboneWeights& weights, const FormTable& forms,
+                         const ops::Context& context, OpTimes* times)
+    : config_(config), weights_(weights), forms_(forms), context_(context), times_(times) {}
 
 void LayerRunner::begin(const Call& call, std::span<const LiveSegment> segments,
                         std::span<const std::int32_t> parents) {
@@ -106,31 +106,32 @@ void LayerRunner::compute_rope(const Call& call, std::span<const LiveSegment> se
 
 void LayerRunner::embed(std::span<const std::int32_t> tokens) {
   const Timed timed(times_, "embed", 0);
-  forms_.embed->run(context_, {.type = weights_.embedding.type,
-                               .table = weights_.embedding.data,
-                               .vocabulary = config_.vocabulary_size,
-                               .dim = config_.hidden_size,
-                               .ids = tokens,
-                               .y = {hidden_.data(), config_.hidden_size}});
+  forms_.own().embed->run(context_, {.type = weights_.embedding.type,
+                                     .table = weights_.embedding.data,
+                                     .vocabulary = config_.vocabulary_size,
+                                     .dim = config_.hidden_size,
+                                     .ids = tokens,
+                                     .y = {hidden_.data(), config_.hidden_size}});
 }
 
 void LayerRunner::final_norm(std::size_t row, std::span<float> out) {
-  forms_.rms_norm->run(context_, {.rows = 1,
-                                  .dim = config_.hidden_size,
-                                  .x = {hidden_.data() + row * config_.hidden_size, config_.hidden_size},
-                                  .w = weights_.final_norm.data(),
-                                  .eps = config_.rms_norm_eps,
-                                  .y = {out.data(), config_.hidden_size}});
+  forms_.own().rms_norm->run(context_,
+                             {.rows = 1,
+                              .dim = config_.hidden_size,
+                              .x = {hidden_.data() + row * config_.hidden_size, config_.hidden_size},
+                              .w = weights_.final_norm.data(),
+                              .eps = config_.rms_norm_eps,
+                              .y = {out.data(), config_.hidden_size}});
 }
 
-void LayerRunner::norm(const float* x, const std::vector<float>& weight, float* y) {
+void LayerRunner::norm(LayerPart part, const float* x, const std::vector<float>& weight, float* y) {
   const Timed timed(times_, "rms_norm", 0);
-  forms_.rms_norm->run(context_, {.rows = rows_,
-                                  .dim = config_.hidden_size,
-                                  .x = {x, config_.hidden_size},
-                                  .w = weight.data(),
-                                  .eps = config_.rms_norm_eps,
-                                  .y = {y, config_.hidden_size}});
+  forms(part).rms_norm->run(context_, {.rows = rows_,
+                                       .dim = config_.hidden_size,
+                                       .x = {x, config_.hidden_size},
+                                       .w = weight.data(),
+                                       .eps = config_.rms_norm_eps,
+                                       .y = {y, config_.hidden_size}});
 }
 
 void LayerRunner::product(const ops::MatmulWeight& w, ops::Rows<const float> x, ops::Rows<float> y,
@@ -142,13 +143,14 @@ void LayerRunner::product(const ops::MatmulWeight& w, ops::Rows<const float> x, 
 
 void LayerRunner::layer(std::size_t index) {
   const LayerWeights& weights = weights_.layers[index];
-  norm(hidden_.data(), weights.input_norm, normed_.data());
+  layer_ = index;
+  norm(LayerPart::mixer_in, hidden_.data(), weights.input_norm, normed_.data());
   if (weights.type == LayerType::full_attention) {
     full_attention(index, weights.attention);
   } else {
     linear_attention(index, weights.linear);
   }
-  norm(hidden_.data(), weights.post_attention_norm, normed_.data());
+  norm(LayerPart::mlp_in, hidden_.data(), weights.post_attention_norm, normed_.data());
   mlp(weights);
 }
 
@@ -158,11 +160,12 @@ void LayerRunner::mlp(const LayerWeights& weights) {
   product(weights.gate_up, {normed_.data(), config_.hidden_size}, {projection_.data(), stride}, false);
   {
     const Timed timed(times_, "swiglu", 0);
-    forms_.swiglu->run(context_, {.rows = rows_,
-                                  .dim = inner,
-                                  .gate = {projection_.data(), stride},
-                                  .up = {projection_.data() + inner, stride},
-                                  .y = {projection_.data(), stride}});
+    forms(LayerPart::mlp_in)
+        .swiglu->run(context_, {.rows = rows_,
+                                .dim = inner,
+                                .gate = {projection_.data(), stride},
+                                .up = {projection_.data() + inner, stride},
+                                .y = {projection_.data(), stride}});
   }
   product(weights.down, {projection_.data(), stride}, {hidden_.data(), config_.hidden_size}, true);
 }
@@ -186,24 +189,26 @@ void LayerRunner::rotate_and_store_keys(std::size_t index, const AttentionWeight
                            const std::vector<float>& norm) {
     {
       const Timed timed(times_, "rms_norm", 0);
-      forms_.rms_norm->run(context_, {.rows = rows_,
-                                      .groups = heads,
-                                      .dim = dim,
-                                      .x = {x, stride},
-                                      .x_group_stride = head_stride,
-                                      .w = norm.data(),
-                                      .eps = config_.rms_norm_eps,
-                                      .y = {x, stride},
-                                      .y_group_stride = head_stride});
+      forms(LayerPart::mixer)
+          .rms_norm->run(context_, {.rows = rows_,
+                                    .groups = heads,
+                                    .dim = dim,
+                                    .x = {x, stride},
+                                    .x_group_stride = head_stride,
+                                    .w = norm.data(),
+                                    .eps = config_.rms_norm_eps,
+                                    .y = {x, stride},
+                                    .y_group_stride = head_stride});
     }
     const Timed timed(times_, "rope", 0);
-    forms_.rope->run(context_, {.rows = rows_,
-                                .heads = heads,
-                                .rotary_dim = config_.rotary_dim,
-                                .x = {x, stride},
-                                .head_stride = head_stride,
-                                .cos = cos_.data(),
-                                .sin = sin_.data()});
+    forms(LayerPart::mixer)
+        .rope->run(context_, {.rows = rows_,
+                              .heads = heads,
+                              .rotary_dim = config_.rotary_dim,
+                              .x = {x, stride},
+                              .head_stride = head_stride,
+                              .cos = cos_.data(),
+                              .sin = sin_.data()});
   };
   prepare(q, config_.heads, query_stride, weights.q_norm);
   prepare(k, config_.kv_heads, dim, weights.k_norm);
@@ -264,16 +269,17 @@ void LayerRunner::attend(std::size_t index) {
   }
   const Timed timed(times_, "attention", operations);
   const device::Arena::Scope scope(context_.arena);
-  forms_.attention->run(context_, {.heads = config_.heads,
-                                   .kv_heads = config_.kv_heads,
-                                   .head_dim = dim,
-                                   .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
-                                   .q = {q, stride},
-                                   .gate = {gated ? q + dim : nullptr, stride},
-                                   .q_head_stride = query_stride,
-                                   .gate_head_stride = query_stride,
-                                   .out = {mixed_.data(), config_.heads * dim},
-                                   .segments = queries});
+  forms(LayerPart::mixer)
+      .attention->run(context_, {.heads = config_.heads,
+                                 .kv_heads = config_.kv_heads,
+                                 .head_dim = dim,
+                                 .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
+                                 .q = {q, stride},
+                                 .gate = {gated ? q + dim : nullptr, stride},
+                                 .q_head_stride = query_stride,
+                                 .gate_head_stride = query_stride,
+                                 .out = {mixed_.data(), config_.heads * dim},
+                                 .segments = queries});
 }
 
 void LayerRunner::linear_attention(std::size_t index, const LinearAttentionWeights& weights) {
@@ -284,14 +290,15 @@ void LayerRunner::linear_attention(std::size_t index, const LinearAttentionWeigh
   {
     const Timed timed(times_, "rms_norm", 0);
     const float* z = projection_.data() + config_.conv_channels();
-    forms_.rms_norm->run(context_, {.rows = rows_,
-                                    .groups = config_.linear_value_heads,
-                                    .dim = config_.linear_value_dim,
-                                    .x = {mixed_.data(), width},
-                                    .w = weights.norm.data(),
-                                    .eps = config_.rms_norm_eps,
-                                    .gate = {z, weights.in.n},
-                                    .y = {mixed_.data(), width}});
+    forms(LayerPart::mixer)
+        .rms_norm->run(context_, {.rows = rows_,
+                                  .groups = config_.linear_value_heads,
+                                  .dim = config_.linear_value_dim,
+                                  .x = {mixed_.data(), width},
+                                  .w = weights.norm.data(),
+                                  .eps = config_.rms_norm_eps,
+                                  .gate = {z, weights.in.n},
+                                  .y = {mixed_.data(), width}});
   }
   product(weights.out, {mixed_.data(), width}, {hidden_.data(), config_.hidden_size}, true);
 }
@@ -327,12 +334,13 @@ void LayerRunner::convolve(std::size_t index, const LinearAttentionWeights& weig
   for (const std::vector<std::size_t>& level : levels_) {
     const device::Arena::Scope scope(context_.arena);
     const auto segments = sequences(index, level, &SegmentState::Layer::conv);
-    forms_.causal_conv1d->run(context_, {.channels = channels,
-                                         .width = config_.linear_conv_width,
-                                         .w = weights.conv.data(),
-                                         .x = {projection_.data(), weights.in.n},
-                                         .y = {convolved_.data(), channels},
-                                         .segments = segments});
+    forms(LayerPart::mixer)
+        .causal_conv1d->run(context_, {.channels = channels,
+                                       .width = config_.linear_conv_width,
+                                       .w = weights.conv.data(),
+                                       .x = {projection_.data(), weights.in.n},
+                                       .y = {convolved_.data(), channels},
+                                       .segments = segments});
   }
 }
 
@@ -348,19 +356,20 @@ void LayerRunner::recur(std::size_t index, const LinearAttentionWeights& weights
   for (const std::vector<std::size_t>& level : levels_) {
     const device::Arena::Scope scope(context_.arena);
     const auto segments = sequences(index, level, &SegmentState::Layer::recurrent);
-    forms_.gated_delta_rule->run(context_, {.key_heads = config_.linear_key_heads,
-                                            .value_heads = config_.linear_value_heads,
-                                            .key_dim = config_.linear_key_dim,
-                                            .value_dim = config_.linear_value_dim,
-                                            .q = {convolved_.data(), channels},
-                                            .k = {convolved_.data() + key_size, channels},
-                                            .v = {convolved_.data() + 2 * key_size, channels},
-                                            .a = {b + config_.linear_value_heads, weights.in.n},
-                                            .b = {b, weights.in.n},
-                                            .decay = weights.decay.data(),
-                                            .dt_bias = weights.dt_bias.data(),
-                                            .o = {mixed_.data(), config_.linear_value_size()},
-                                            .segments = segments});
+    forms(LayerPart::mixer)
+        .gated_delta_rule->run(context_, {.key_heads = config_.linear_key_heads,
+                                          .value_heads = config_.linear_value_heads,
+                                          .key_dim = config_.linear_key_dim,
+                                          .value_dim = config_.linear_value_dim,
+                                          .q = {convolved_.data(), channels},
+                                          .k = {convolved_.data() + key_size, channels},
+                                          .v = {convolved_.data() + 2 * key_size, channels},
+                                          .a = {b + config_.linear_value_heads, weights.in.n},
+                                          .b = {b, weights.in.n},
+                                          .decay = weights.decay.data(),
+                                          .dt_bias = weights.dt_bias.data(),
+                                          .o = {mixed_.data(), config_.linear_value_size()},
+                                          .segments = segments});
   }
 }
 

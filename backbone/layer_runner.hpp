@@ -22,8 +22,8 @@ struct LiveSegment {
 /// Takes the hidden vectors of one call through the layers in place.
 class LayerRunner {
  public:
-  LayerRunner(const formats::ModelConfig& config, const BackboneWeights& weights,
-              const ops::Selection& selection, const ops::Context& context, OpTimes* times);
+  LayerRunner(const formats::ModelConfig& config, const BackboneWeights& weights, const FormTable& forms,
+              const ops::Context& context, OpTimes* times);
 
   /// Readies positions, levels and scratch for a call. Scratch lives in the context's arena.
   void begin(const Call& call, std::span<const LiveSegment> segments, std::span<const std::int32_t> parents);
@@ -41,7 +41,9 @@ class LayerRunner {
   void plan_levels(const Call& call, std::span<const std::int32_t> parents);
   void compute_rope(const Call& call, std::span<const LiveSegment> segments);
 
-  void norm(const float* x, const std::vector<float>& weight, float* y);
+  /// The forms of a part of the layer that is running.
+  const ops::Selection& forms(LayerPart part) const { return forms_.of(layer_, part); }
+  void norm(LayerPart part, const float* x, const std::vector<float>& weight, float* y);
   void product(const ops::MatmulWeight& w, ops::Rows<const float> x, ops::Rows<float> y, bool accumulate);
   void full_attention(std::size_t index, const AttentionWeights& weights);
   void rotate_and_store_keys(std::size_t index, const AttentionWeights& weights);
@@ -56,7 +58,7 @@ class LayerRunner {
 
   const formats::ModelConfig& config_;
   const BackboneWeights& weights_;
-  const ops::Selection& forms_;
+  const FormTable& forms_;
   const ops::Context& context_;
   OpTimes* times_;
 
@@ -64,6 +66,7 @@ class LayerRunner {
   std::span<const LiveSegment> segments_;
   std::vector<std::vector<std::size_t>> levels_;  ///< pieces whose parents' pieces are in earlier levels
   std::size_t rows_ = 0;
+  std::size_t layer_ = 0;  ///< the one that is running
   std::size_t projection_width_ = 0;
   std::span<float> hidden_;      ///< [rows, hidden]
   std::span<float> normed_;      ///< [rows, hidden]

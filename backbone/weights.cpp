@@ -24,8 +24,8 @@ struct Part {
 
 class Loader {
  public:
-  Loader(const ModelConfig& config, const TensorSource& source, const ops::MatmulForm& form)
-      : config_(config), source_(source), form_(form) {}
+  Loader(const ModelConfig& config, const TensorSource& source, const FormTable& forms)
+      : config_(config), source_(source), forms_(forms) {}
 
   /// A vector of `size`; with Qwen3.5's norms stored as the distance from one, `plus_one` adds it.
   std::vector<float> vector(const std::string& name, std::size_t size, bool plus_one = false) const {
@@ -41,14 +41,17 @@ class Loader {
     return vector(name, size, config_.family == Family::qwen3_5);
   }
 
-  ops::MatmulWeight fused(const std::vector<Part>& parts, std::size_t k) const {
+  /// The parts' rows in one product, packed for the form that this part of the layer runs.
+  ops::MatmulWeight fused(std::size_t layer, LayerPart part_of_layer, const std::vector<Part>& parts,
+                          std::size_t k) const {
     std::size_t n = 0;
     for (const Part& part : parts) {
       formats::require(source_, part.name, std::array<std::uint64_t, 2>{part.rows, k});
       n += part.rows;
     }
+    const ops::MatmulForm& form = *forms_.of(layer, part_of_layer).matmul;
     ops::MatmulWeight packed =
-        form_.pack(n, k, [&](std::size_t first, std::size_t count, std::span<float> rows) {
+        form.pack(n, k, [&](std::size_t first, std::size_t count, std::span<float> rows) {
           read_rows(parts, k, first, count, rows);
         });
     for (const Part& part : parts) source_.release(part.name);
@@ -72,19 +75,22 @@ class Loader {
 
   const ModelConfig& config_;
   const TensorSource& source_;
-  const ops::MatmulForm& form_;
+  const FormTable& forms_;
 };
 
-AttentionWeights load_attention(const Loader& loader, const ModelConfig& config, const std::string& prefix) {
+AttentionWeights load_attention(const Loader& loader, const ModelConfig& config, std::size_t layer,
+                                const std::string& prefix) {
   const std::size_t query_size = config.heads * config.head_dim;
   const std::size_t key_size = config.kv_heads * config.head_dim;
   const std::size_t gates = config.family == Family::qwen3_5 ? 2 : 1;
   AttentionWeights weights;
-  weights.qkv = loader.fused({{prefix + "q_proj.weight", gates * query_size},
+  weights.qkv = loader.fused(layer, LayerPart::mixer_in,
+                             {{prefix + "q_proj.weight", gates * query_size},
                               {prefix + "k_proj.weight", key_size},
                               {prefix + "v_proj.weight", key_size}},
                              config.hidden_size);
-  weights.out = loader.fused({{prefix + "o_proj.weight", config.hidden_size}}, query_size);
+  weights.out =
+      loader.fused(layer, LayerPart::mixer_out, {{prefix + "o_proj.weight", config.hidden_size}}, query_size);
   weights.q_norm = loader.norm(prefix + "q_norm.weight", config.head_dim);
   weights.k_norm = loader.norm(prefix + "k_norm.weight", config.head_dim);
   return weights;
@@ -104,14 +110,17 @@ std::vector<float> load_conv(const TensorSource& source, const ModelConfig& conf
 }
 
 LinearAttentionWeights load_linear_attention(const Loader& loader, const TensorSource& source,
-                                             const ModelConfig& config, const std::string& prefix) {
+                                             const ModelConfig& config, std::size_t layer,
+                                             const std::string& prefix) {
   LinearAttentionWeights weights;
-  weights.in = loader.fused({{prefix + "in_proj_qkv.weight", config.conv_channels()},
+  weights.in = loader.fused(layer, LayerPart::mixer_in,
+                            {{prefix + "in_proj_qkv.weight", config.conv_channels()},
                              {prefix + "in_proj_z.weight", config.linear_value_size()},
                              {prefix + "in_proj_b.weight", config.linear_value_heads},
                              {prefix + "in_proj_a.weight", config.linear_value_heads}},
                             config.hidden_size);
-  weights.out = loader.fused({{prefix + "out_proj.weight", config.hidden_size}}, config.linear_value_size());
+  weights.out = loader.fused(layer, LayerPart::mixer_out, {{prefix + "out_proj.weight", config.hidden_size}},
+                             config.linear_value_size());
   weights.conv = load_conv(source, config, prefix + "conv1d.weight");
   weights.decay = loader.vector(prefix + "A_log", config.linear_value_heads);
   for (float& value : weights.decay) value = -std::exp(value);
@@ -128,15 +137,17 @@ LayerWeights load_layer(const Loader& loader, const TensorSource& source, const 
   weights.input_norm = loader.norm(prefix + "input_layernorm.weight", config.hidden_size);
   weights.post_attention_norm = loader.norm(prefix + "post_attention_layernorm.weight", config.hidden_size);
   if (weights.type == LayerType::full_attention) {
-    weights.attention = load_attention(loader, config, prefix + "self_attn.");
+    weights.attention = load_attention(loader, config, index, prefix + "self_attn.");
   } else {
-    weights.linear = load_linear_attention(loader, source, config, prefix + "linear_attn.");
+    weights.linear = load_linear_attention(loader, source, config, index, prefix + "linear_attn.");
   }
-  weights.gate_up = loader.fused({{prefix + "mlp.gate_proj.weight", config.intermediate_size},
+  weights.gate_up = loader.fused(index, LayerPart::mlp_in,
+                                 {{prefix + "mlp.gate_proj.weight", config.intermediate_size},
                                   {prefix + "mlp.up_proj.weight", config.intermediate_size}},
                                  config.hidden_size);
   weights.down =
-      loader.fused({{prefix + "mlp.down_proj.weight", config.hidden_size}}, config.intermediate_size);
+      loader.fused(index, LayerPart::mlp_out, {{prefix + "mlp.down_proj.weight", config.hidden_size}},
+                   config.intermediate_size);
   return weights;
 }
 
@@ -177,9 +188,9 @@ EmbeddingTable load_embedding(std::shared_ptr<const TensorSource> source, const 
 }  // namespace
 
 BackboneWeights load_weights(const ModelConfig& config, std::shared_ptr<const TensorSource> source,
-                             const ops::MatmulForm& form,
+                             const FormTable& forms,
                              const std::function<void(std::size_t, std::size_t)>& progress) {
-  const Loader loader(config, *source, form);
+  const Loader loader(config, *source, forms);
   BackboneWeights weights;
   weights.final_norm = loader.norm("norm.weight", config.hidden_size);
   const std::size_t total = config.layers.size();

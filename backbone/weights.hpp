@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "backbone/part_forms.hpp"
 #include "device/memory.hpp"
 #include "formats/model_config.hpp"
 #include "formats/tensor_source.hpp"
@@ -55,9 +56,10 @@ struct BackboneWeights {
   std::size_t bytes = 0;  ///< packed products and the table
 };
 
-/// Reads, checks and packs everything; see Backbone's constructor for the contract.
+/// Reads, checks and packs everything, each product for its part's form; see Backbone's constructor for the
+/// contract.
 BackboneWeights load_weights(const formats::ModelConfig& config,
-                             std::shared_ptr<const formats::TensorSource> source, const ops::MatmulForm& form,
+                             std::shared_ptr<const formats::TensorSource> source, const FormTable& forms,
                              const std::function<void(std::size_t, std::size_t)>& progress);
 
 }  // namespace assay::backbone

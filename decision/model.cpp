@@ -48,7 +48,7 @@ DecisionModel::DecisionModel(Checkpoint checkpoint, const ModelOptions& options)
   }
   backbone_ = std::make_unique<backbone::Backbone>(
       std::move(checkpoint.config), std::move(checkpoint.weights),
-      ops::select_forms(options.precision, options.forms), threads_, options.progress);
+      ops::select_forms(options.precision, options.forms), threads_, options.progress, options.parts);
 }
 
 std::unique_ptr<DecisionModel> DecisionModel::load(const std::filesystem::path& run_or_gguf,

@@ -33,6 +33,7 @@ struct ModelOptions {
   std::size_t pass_tokens = 16384;
   RowLimits limits = {};
   std::function<void(std::size_t done, std::size_t total)> progress = nullptr;  ///< of loading
+  backbone::PartForms parts = nullptr;  ///< parts of layers that run in forms of their own
 };
 
 /// A checkpoint ready to answer. Several threads may ask at once; their runs follow one another.
