@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "ops/device_selection.hpp"
 
 namespace assay::cli {
 namespace {
@@ -32,7 +33,7 @@ void DecisionModelFlags::add_to(CLI::App& command) {
 std::unique_ptr<decision::DecisionModel> DecisionModelFlags::load(std::size_t state_cache_bytes) const {
   decision::ModelOptions options;
   options.precision = parse_precision(precision);
-  options.forms = parse_forms(forms);
+  options.forms = ops::with_device_selection(parse_forms(forms), options.precision);
   options.threads = threads;
   options.state_cache_bytes = state_cache_bytes;
   if (isatty(STDERR_FILENO) != 0) options.progress = show_progress;

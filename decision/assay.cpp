@@ -3,6 +3,7 @@
 #include "decision/model.hpp"
 #include "decision/request.hpp"
 #include "decision/response.hpp"
+#include "ops/device_selection.hpp"
 
 namespace assay::api {
 
@@ -13,7 +14,7 @@ struct DecisionModel::Impl {
 DecisionModel::DecisionModel(const std::filesystem::path& run_or_gguf, const DecisionOptions& options) {
   decision::ModelOptions model_options;
   model_options.precision = options.exact ? ops::Precision::fp32 : ops::Precision::bf16;
-  model_options.forms = options.forms;
+  model_options.forms = ops::with_device_selection(options.forms, model_options.precision);
   model_options.threads = options.threads;
   model_options.state_cache_bytes = options.state_cache_bytes;
   model_options.progress = options.progress;

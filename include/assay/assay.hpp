@@ -29,7 +29,8 @@ struct DecisionOptions {
   std::size_t threads = 0;
   /// Bytes of states kept for requests about the same state; 0 keeps none. Answers do not depend on it.
   std::size_t state_cache_bytes = 0;
-  /// Op name to the form that is to run it, instead of the default choice (`assay forms` lists them).
+  /// Op name to the form that is to run it, instead of this device's selection or the default (`assay
+  /// forms`).
   std::map<std::string, std::string, std::less<>> forms = {};
   /// Called while the model loads, with layers done and in all.
   std::function<void(std::size_t done, std::size_t total)> progress = nullptr;

@@ -38,7 +38,7 @@ def assay(*arguments, stdin="", environment=None):
         input=stdin.encode() if isinstance(stdin, str) else stdin,
         capture_output=True,
         timeout=TIMEOUT,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, "ASSAY_SELECTION": "off", **(environment or {})},
     )
 
 
