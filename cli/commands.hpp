@@ -23,6 +23,7 @@ void add_inspect(CLI::App& app);
 void add_forms(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_ledger(CLI::App& app);
+void add_window(CLI::App& app);
 
 /// Writes to standard output and flushes. Throws Error(io).
 void print(std::string_view text);

@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   assay::cli::add_forms(app);
   assay::cli::add_bench(app);
   assay::cli::add_ledger(app);
+  assay::cli::add_window(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& verdict) {

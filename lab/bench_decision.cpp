@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "device/cpu_features.hpp"
 #include "device/memory.hpp"
+#include "lab/synthetic_row.hpp"
 #include "lab/synthetic_weights.hpp"
 
 namespace assay::lab {
@@ -21,7 +22,6 @@ namespace {
 using formats::LayerType;
 using formats::ModelConfig;
 
-constexpr std::size_t kQuestionTokens = 32;
 constexpr std::size_t kMaxRowTokens = 8192;
 constexpr std::size_t kMaxQuestions = 255;
 constexpr std::size_t kMaxRepeat = 1000;
@@ -52,35 +52,6 @@ std::size_t count_parameters(const formats::TensorSource& weights) {
   return total;
 }
 
-/// The tokens and segments of one case.
-class Row {
- public:
-  Row(const ModelConfig& config, const DecisionBenchCase& bench_case) {
-    state_.resize(bench_case.row_tokens - kQuestionTokens);
-    fill(config, 1, state_);
-    segments_.push_back({.tokens = state_});
-    questions_.resize(bench_case.questions);
-    for (std::size_t q = 0; q < questions_.size(); ++q) {
-      questions_[q].resize(kQuestionTokens);
-      fill(config, 2 + q, questions_[q]);
-      segments_.push_back({.tokens = questions_[q], .parent = 0, .readouts = {31, 13, 18, 23, 28}});
-    }
-  }
-
-  std::span<const backbone::Segment> segments() const { return segments_; }
-
- private:
-  static void fill(const ModelConfig& config, std::size_t salt, std::vector<std::int32_t>& tokens) {
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      tokens[i] = static_cast<std::int32_t>((salt * 7919 + i * 104729) % config.vocabulary_size);
-    }
-  }
-
-  std::vector<std::int32_t> state_;
-  std::vector<std::vector<std::int32_t>> questions_;
-  std::vector<backbone::Segment> segments_;
-};
-
 std::vector<DecisionBenchCase> make_cases(const DecisionBenchOptions& options, const ModelConfig& config) {
   std::vector<DecisionBenchCase> cases;
   for (const std::size_t rows : options.rows) {
@@ -97,7 +68,7 @@ std::vector<DecisionBenchCase> make_cases(const DecisionBenchOptions& options, c
 }
 
 void run_case(backbone::Backbone& model, DecisionBenchCase& bench_case) {
-  const Row row(model.config(), bench_case);
+  const SyntheticRow row(model.config(), bench_case.row_tokens, bench_case.questions);
   backbone::RunOptions run;
   run.times = &bench_case.op_times;
   const auto start = std::chrono::steady_clock::now();

@@ -176,6 +176,14 @@ TEST(Statistics, TheSameSeedGivesTheSameInterval) {
   EXPECT_EQ(first.high, again.high);
 }
 
+TEST(Statistics, SignTestIsTheBinomialTail) {
+  EXPECT_NEAR(sign_test(8, 0), 2.0 / 256, 1e-12);
+  EXPECT_NEAR(sign_test(1, 7), 18.0 / 256, 1e-12);
+  EXPECT_NEAR(sign_test(15, 5), 0.0414, 1e-4);
+  EXPECT_EQ(sign_test(3, 3), 1);
+  EXPECT_EQ(sign_test(0, 0), 1);
+}
+
 TEST(Statistics, BadInputIsRefused) {
   const std::vector<double> none;
   const std::vector<double> two{1, 2};

@@ -364,6 +364,17 @@ Interval paired_ratio_interval(std::span<const double> numerator, std::span<cons
   });
 }
 
+double sign_test(std::size_t wins, std::size_t losses) {
+  const auto n = static_cast<double>(wins + losses);
+  double tail = 0;
+  for (std::size_t k = std::max(wins, losses); k <= wins + losses; ++k) {
+    const auto heads = static_cast<double>(k);
+    tail += std::exp(std::lgamma(n + 1) - std::lgamma(heads + 1) - std::lgamma(n - heads + 1) -
+                     n * std::numbers::ln2);
+  }
+  return std::min(1.0, 2 * tail);
+}
+
 double student_t(double confidence, std::size_t degrees_of_freedom) {
   require_confidence(confidence);
   if (degrees_of_freedom < 1) refuse("no degree of freedom", "at least one");

@@ -93,6 +93,10 @@ Interval ratio_interval(std::span<const double> numerator, std::span<const doubl
 Interval paired_ratio_interval(std::span<const double> numerator, std::span<const double> denominator,
                                const Bootstrap& bootstrap = {});
 
+/// The probability that fair coins fall at least as unevenly as `wins` to `losses`, either way round; 1 for
+/// none.
+double sign_test(std::size_t wins, std::size_t losses);
+
 /// The t that Student's distribution exceeds in absolute value with probability 1 − confidence.
 double student_t(double confidence, std::size_t degrees_of_freedom);
 
