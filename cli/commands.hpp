@@ -22,6 +22,7 @@ void add_gate(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_forms(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_lab(CLI::App& app);
 void add_ledger(CLI::App& app);
 
 /// Writes to standard output and flushes. Throws Error(io).
