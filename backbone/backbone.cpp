@@ -184,7 +184,7 @@ PassResult Backbone::run(std::span<const Segment> segments, const RunOptions& op
   const std::size_t hidden_size = impl.config.hidden_size;
   for (const Call& call : pass.calls) {
     const device::Arena::Scope scope(impl.arena);
-    LayerRunner runner(impl.config, impl.weights, impl.forms, context, options.times);
+    LayerRunner runner(impl.config, impl.weights, impl.forms, context, options.observer);
     runner.begin(call, pass.live, pass.parents);
     runner.embed(gather_tokens(call, segments));
     if (options.tap) options.tap(tap_name(0), call.tokens, hidden_size, runner.hidden().data());

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backbone/op_observer.hpp"
 #include "backbone/part_forms.hpp"
 #include "backbone/state.hpp"
 #include "formats/model_config.hpp"
@@ -33,18 +34,6 @@ struct PassResult {
   std::vector<std::shared_ptr<const SegmentState>> states;  ///< per segment, null where not kept
 };
 
-/// Wall time by op, when asked for (`Backbone::set_profile`).
-struct OpTimes {
-  struct Entry {
-    std::string op;
-    double seconds = 0;
-    double operations = 0;  ///< floating-point operations, where counted (products: 2·m·n·k)
-    std::size_t calls = 0;
-  };
-  std::vector<Entry> entries;
-  void add(std::string_view op, double seconds, double operations);
-};
-
 /// Called with every layer's output, for tests against an oracle: tap("layer_03", rows, width, values).
 using Tap =
     std::function<void(std::string_view name, std::size_t rows, std::size_t width, const float* values)>;
@@ -52,8 +41,8 @@ using Tap =
 struct RunOptions {
   std::size_t call_tokens = 1024;  ///< L: tokens in one call at most; rounded down to the scan's chunk
   const std::atomic<bool>* cancel = nullptr;  ///< looked at between layers; Error(cancelled)
-  OpTimes* times = nullptr;
-  Tap tap = nullptr;  ///< sees calls in order; with one call, whole layers
+  OpObserver* observer = nullptr;             ///< null: nothing is timed
+  Tap tap = nullptr;                          ///< sees calls in order; with one call, whole layers
 };
 
 /// A Qwen3 or Qwen3.5 stack: embedding, blocks, final norm. Weights are packed for the selected forms when

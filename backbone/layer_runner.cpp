@@ -10,24 +10,25 @@ using formats::Family;
 using formats::LayerType;
 using formats::ModelConfig;
 
-/// Adds the wall time of its own life to the profile.
+/// Tells the observer, where there is one, of an op call that lasts as long as this.
 class LayerRunner::Timed {
  public:
-  Timed(OpTimes* times, std::string_view op, double operations)
-      : times_(times), op_(op), operations_(operations), begin_(std::chrono::steady_clock::now()) {}
+  Timed(OpObserver* observer, const OpCall& call) : observer_(observer) {
+    if (observer_ == nullptr) return;
+    call_ = call;
+    call_.begin = OpCall::Clock::now();
+  }
   ~Timed() {
-    if (times_ == nullptr) return;
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin_;
-    times_->add(op_, elapsed.count(), operations_);
+    if (observer_ == nullptr) return;
+    call_.end = OpCall::Clock::now();
+    observer_->on_call(call_);
   }
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
 
  private:
-  OpTimes* times_;
-  std::string_view op_;
-  double operations_;
-  std::chrono::steady_clock::time_point begin_;
+  OpObserver* observer_;
+  OpCall call_;
 };
 
 namespace {
@@ -50,11 +51,16 @@ double size(std::size_t value) {
   return static_cast<double>(value);
 }
 
+/// Bytes of fp32 activations.
+double bytes(std::size_t floats) {
+  return size(floats) * sizeof(float);
+}
+
 }  // namespace
 
 LayerRunner::LayerRunner(const ModelConfig& config, const BackboneWeights& weights, const FormTable& forms,
-                         const ops::Context& context, OpTimes* times)
-    : config_(config), weights_(weights), forms_(forms), context_(context), times_(times) {}
+                         const ops::Context& context, OpObserver* observer)
+    : config_(config), weights_(weights), forms_(forms), context_(context), observer_(observer) {}
 
 void LayerRunner::begin(const Call& call, std::span<const LiveSegment> segments,
                         std::span<const std::int32_t> parents) {
@@ -105,7 +111,13 @@ void LayerRunner::compute_rope(const Call& call, std::span<const LiveSegment> se
 }
 
 void LayerRunner::embed(std::span<const std::int32_t> tokens) {
-  const Timed timed(times_, "embed", 0);
+  const std::size_t row_bytes = storage_bytes(weights_.embedding.type, config_.hidden_size);
+  const Timed timed(observer_, {.op = "embed",
+                                .form = forms_.own().embed->info.name,
+                                .part = "embed",
+                                .shape = {{{"tokens", tokens.size()}, {"dim", config_.hidden_size}}},
+                                .weight_bytes = size(tokens.size() * row_bytes),
+                                .data_bytes = bytes(tokens.size() * config_.hidden_size)});
   forms_.own().embed->run(context_, {.type = weights_.embedding.type,
                                      .table = weights_.embedding.data,
                                      .vocabulary = config_.vocabulary_size,
@@ -115,6 +127,9 @@ void LayerRunner::embed(std::span<const std::int32_t> tokens) {
 }
 
 void LayerRunner::final_norm(std::size_t row, std::span<float> out) {
+  OpCall call = norm_call(forms_.own(), "final_norm", 1, 1, config_.hidden_size, false);
+  call.layer = -1;
+  const Timed timed(observer_, call);
   forms_.own().rms_norm->run(context_,
                              {.rows = 1,
                               .dim = config_.hidden_size,
@@ -124,8 +139,20 @@ void LayerRunner::final_norm(std::size_t row, std::span<float> out) {
                               .y = {out.data(), config_.hidden_size}});
 }
 
-void LayerRunner::norm(LayerPart part, const float* x, const std::vector<float>& weight, float* y) {
-  const Timed timed(times_, "rms_norm", 0);
+OpCall LayerRunner::norm_call(const ops::Selection& forms, std::string_view part, std::size_t rows,
+                              std::size_t groups, std::size_t dim, bool gated) const {
+  return {.op = "rms_norm",
+          .form = forms.rms_norm->info.name,
+          .part = part,
+          .layer = static_cast<std::int32_t>(layer_),
+          .shape = {{{"rows", rows}, {"groups", groups}, {"dim", dim}}},
+          .weight_bytes = bytes(dim),
+          .data_bytes = bytes((gated ? 3 : 2) * rows * groups * dim)};
+}
+
+void LayerRunner::norm(LayerPart part, std::string_view name, const float* x,
+                       const std::vector<float>& weight, float* y) {
+  const Timed timed(observer_, norm_call(forms(part), name, rows_, 1, config_.hidden_size, false));
   forms(part).rms_norm->run(context_, {.rows = rows_,
                                        .dim = config_.hidden_size,
                                        .x = {x, config_.hidden_size},
@@ -134,9 +161,17 @@ void LayerRunner::norm(LayerPart part, const float* x, const std::vector<float>&
                                        .y = {y, config_.hidden_size}});
 }
 
-void LayerRunner::product(const ops::MatmulWeight& w, ops::Rows<const float> x, ops::Rows<float> y,
-                          bool accumulate) {
-  const Timed timed(times_, "matmul", 2.0 * size(rows_) * size(w.n) * size(w.k));
+void LayerRunner::product(std::string_view part, const ops::MatmulWeight& w, ops::Rows<const float> x,
+                          ops::Rows<float> y, bool accumulate) {
+  const Timed timed(observer_, {.op = "matmul",
+                                .form = w.form->info.name,
+                                .part = part,
+                                .precision = w.form->info.precision,
+                                .layer = static_cast<std::int32_t>(layer_),
+                                .shape = {{{"m", rows_}, {"n", w.n}, {"k", w.k}}},
+                                .operations = 2.0 * size(rows_) * size(w.n) * size(w.k),
+                                .weight_bytes = size(w.data.bytes()),
+                                .data_bytes = bytes(rows_ * (w.k + (accumulate ? 2 : 1) * w.n))});
   const device::Arena::Scope scope(context_.arena);
   ops::matmul(context_, {.x = x, .m = rows_, .w = &w, .y = y, .accumulate = accumulate});
 }
@@ -144,22 +179,28 @@ void LayerRunner::product(const ops::MatmulWeight& w, ops::Rows<const float> x, 
 void LayerRunner::layer(std::size_t index) {
   const LayerWeights& weights = weights_.layers[index];
   layer_ = index;
-  norm(LayerPart::mixer_in, hidden_.data(), weights.input_norm, normed_.data());
+  norm(LayerPart::mixer_in, "input_norm", hidden_.data(), weights.input_norm, normed_.data());
   if (weights.type == LayerType::full_attention) {
     full_attention(index, weights.attention);
   } else {
     linear_attention(index, weights.linear);
   }
-  norm(LayerPart::mlp_in, hidden_.data(), weights.post_attention_norm, normed_.data());
+  norm(LayerPart::mlp_in, "post_attention_norm", hidden_.data(), weights.post_attention_norm, normed_.data());
   mlp(weights);
 }
 
 void LayerRunner::mlp(const LayerWeights& weights) {
   const std::size_t inner = config_.intermediate_size;
   const std::size_t stride = 2 * inner;
-  product(weights.gate_up, {normed_.data(), config_.hidden_size}, {projection_.data(), stride}, false);
+  product("gate_up", weights.gate_up, {normed_.data(), config_.hidden_size}, {projection_.data(), stride},
+          false);
   {
-    const Timed timed(times_, "swiglu", 0);
+    const Timed timed(observer_, {.op = "swiglu",
+                                  .form = forms(LayerPart::mlp_in).swiglu->info.name,
+                                  .part = "swiglu",
+                                  .layer = static_cast<std::int32_t>(layer_),
+                                  .shape = {{{"rows", rows_}, {"dim", inner}}},
+                                  .data_bytes = bytes(3 * rows_ * inner)});
     forms(LayerPart::mlp_in)
         .swiglu->run(context_, {.rows = rows_,
                                 .dim = inner,
@@ -167,15 +208,16 @@ void LayerRunner::mlp(const LayerWeights& weights) {
                                 .up = {projection_.data() + inner, stride},
                                 .y = {projection_.data(), stride}});
   }
-  product(weights.down, {projection_.data(), stride}, {hidden_.data(), config_.hidden_size}, true);
+  product("down", weights.down, {projection_.data(), stride}, {hidden_.data(), config_.hidden_size}, true);
 }
 
 void LayerRunner::full_attention(std::size_t index, const AttentionWeights& weights) {
   const std::size_t width = config_.heads * config_.head_dim;
-  product(weights.qkv, {normed_.data(), config_.hidden_size}, {projection_.data(), weights.qkv.n}, false);
+  product("qkv", weights.qkv, {normed_.data(), config_.hidden_size}, {projection_.data(), weights.qkv.n},
+          false);
   rotate_and_store_keys(index, weights);
   attend(index);
-  product(weights.out, {mixed_.data(), width}, {hidden_.data(), config_.hidden_size}, true);
+  product("out", weights.out, {mixed_.data(), width}, {hidden_.data(), config_.hidden_size}, true);
 }
 
 void LayerRunner::rotate_and_store_keys(std::size_t index, const AttentionWeights& weights) {
@@ -186,9 +228,10 @@ void LayerRunner::rotate_and_store_keys(std::size_t index, const AttentionWeight
   float* k = q + config_.heads * query_stride;
   float* v = k + config_.kv_heads * dim;
   const auto prepare = [&](float* x, std::size_t heads, std::size_t head_stride,
-                           const std::vector<float>& norm) {
+                           const std::vector<float>& norm, std::string_view norm_part,
+                           std::string_view rope_part) {
     {
-      const Timed timed(times_, "rms_norm", 0);
+      const Timed timed(observer_, norm_call(forms(LayerPart::mixer), norm_part, rows_, heads, dim, false));
       forms(LayerPart::mixer)
           .rms_norm->run(context_, {.rows = rows_,
                                     .groups = heads,
@@ -200,7 +243,13 @@ void LayerRunner::rotate_and_store_keys(std::size_t index, const AttentionWeight
                                     .y = {x, stride},
                                     .y_group_stride = head_stride});
     }
-    const Timed timed(times_, "rope", 0);
+    const Timed timed(observer_,
+                      {.op = "rope",
+                       .form = forms(LayerPart::mixer).rope->info.name,
+                       .part = rope_part,
+                       .layer = static_cast<std::int32_t>(layer_),
+                       .shape = {{{"rows", rows_}, {"heads", heads}, {"rotary_dim", config_.rotary_dim}}},
+                       .data_bytes = bytes(rows_ * config_.rotary_dim * (2 * heads + 1))});
     forms(LayerPart::mixer)
         .rope->run(context_, {.rows = rows_,
                               .heads = heads,
@@ -210,8 +259,8 @@ void LayerRunner::rotate_and_store_keys(std::size_t index, const AttentionWeight
                               .cos = cos_.data(),
                               .sin = sin_.data()});
   };
-  prepare(q, config_.heads, query_stride, weights.q_norm);
-  prepare(k, config_.kv_heads, dim, weights.k_norm);
+  prepare(q, config_.heads, query_stride, weights.q_norm, "q_norm", "q");
+  prepare(k, config_.kv_heads, dim, weights.k_norm, "k_norm", "k");
 
   const std::size_t key_width = config_.kv_heads * dim;
   for (const Piece& piece : call_->pieces) {
@@ -240,6 +289,29 @@ void append_ancestor_runs(const SegmentState* state, std::size_t layer, std::siz
 
 }  // namespace
 
+OpCall LayerRunner::attention_call(std::span<const ops::AttentionSegment> queries) const {
+  const std::size_t width = config_.heads * config_.head_dim;
+  const std::size_t gates = config_.family == Family::qwen3_5 ? 1 : 0;
+  OpCall call{.op = "attention",
+              .form = forms(LayerPart::mixer).attention->info.name,
+              .part = "attention",
+              .layer = static_cast<std::int32_t>(layer_)};
+  std::size_t keys = 0;
+  for (const ops::AttentionSegment& segment : queries) {
+    std::size_t seen = 0;
+    for (const ops::KeyRun& run : segment.runs) seen += run.length;
+    keys += seen;
+    // A query sees half of its own run on average, and one key more than that.
+    const double pairs = size(segment.length) * (size(seen) - (size(segment.length) - 1) / 2);
+    call.operations += 4 * pairs * size(width);
+  }
+  call.shape = {
+      {{"tokens", rows_}, {"keys", keys}, {"heads", config_.heads}, {"head_dim", config_.head_dim}}};
+  call.data_bytes =
+      bytes(rows_ * width * (2 + gates)) + bytes(2 * keys * config_.kv_heads * config_.head_dim);
+  return call;
+}
+
 void LayerRunner::attend(std::size_t index) {
   const std::size_t dim = config_.head_dim;
   const bool gated = config_.family == Family::qwen3_5;
@@ -251,7 +323,6 @@ void LayerRunner::attend(std::size_t index) {
 
   std::vector<std::vector<ops::KeyRun>> runs(call_->pieces.size());
   std::vector<ops::AttentionSegment> queries(call_->pieces.size());
-  double operations = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Piece& piece = call_->pieces[i];
     const LiveSegment& segment = segments_[piece.segment];
@@ -263,11 +334,8 @@ void LayerRunner::attend(std::size_t index) {
     const float* own = k + piece.row * stride;
     runs[i].push_back({{own, stride}, {own + key_width, stride}, piece.count});
     queries[i] = {piece.row, piece.count, runs[i]};
-    double seen = -size(piece.count) / 2;  // the causal half of the last run
-    for (const ops::KeyRun& run : runs[i]) seen += size(run.length);
-    operations += 4.0 * size(piece.count) * seen * size(config_.heads * dim);
   }
-  const Timed timed(times_, "attention", operations);
+  const Timed timed(observer_, attention_call(queries));
   const device::Arena::Scope scope(context_.arena);
   forms(LayerPart::mixer)
       .attention->run(context_, {.heads = config_.heads,
@@ -284,11 +352,12 @@ void LayerRunner::attend(std::size_t index) {
 
 void LayerRunner::linear_attention(std::size_t index, const LinearAttentionWeights& weights) {
   const std::size_t width = config_.linear_value_size();
-  product(weights.in, {normed_.data(), config_.hidden_size}, {projection_.data(), weights.in.n}, false);
+  product("in", weights.in, {normed_.data(), config_.hidden_size}, {projection_.data(), weights.in.n}, false);
   convolve(index, weights);
   recur(index, weights);
   {
-    const Timed timed(times_, "rms_norm", 0);
+    const Timed timed(observer_, norm_call(forms(LayerPart::mixer), "gated_norm", rows_,
+                                           config_.linear_value_heads, config_.linear_value_dim, true));
     const float* z = projection_.data() + config_.conv_channels();
     forms(LayerPart::mixer)
         .rms_norm->run(context_, {.rows = rows_,
@@ -300,7 +369,7 @@ void LayerRunner::linear_attention(std::size_t index, const LinearAttentionWeigh
                                   .gate = {z, weights.in.n},
                                   .y = {mixed_.data(), width}});
   }
-  product(weights.out, {mixed_.data(), width}, {hidden_.data(), config_.hidden_size}, true);
+  product("out", weights.out, {mixed_.data(), width}, {hidden_.data(), config_.hidden_size}, true);
 }
 
 std::vector<ops::SequenceSegment> LayerRunner::sequences(std::size_t index,
@@ -327,16 +396,34 @@ std::vector<ops::SequenceSegment> LayerRunner::sequences(std::size_t index,
   return result;
 }
 
+double LayerRunner::state_traffic(std::size_t floats) const {
+  std::size_t moved = 0;
+  for (const Piece& piece : call_->pieces) {
+    const LiveSegment& segment = segments_[piece.segment];
+    if (segment.state != nullptr) ++moved;
+    if (piece.offset > 0 || segment.parent != nullptr) ++moved;
+  }
+  return bytes(moved * floats);
+}
+
 void LayerRunner::convolve(std::size_t index, const LinearAttentionWeights& weights) {
   const std::size_t channels = config_.conv_channels();
-  const Timed timed(times_, "causal_conv1d",
-                    2.0 * size(rows_) * size(channels) * size(config_.linear_conv_width));
+  const std::size_t width = config_.linear_conv_width;
+  const Timed timed(observer_,
+                    {.op = "causal_conv1d",
+                     .form = forms(LayerPart::mixer).causal_conv1d->info.name,
+                     .part = "conv",
+                     .layer = static_cast<std::int32_t>(layer_),
+                     .shape = {{{"tokens", rows_}, {"channels", channels}, {"width", width}}},
+                     .operations = 2.0 * size(rows_) * size(channels * width),
+                     .weight_bytes = bytes(channels * width),
+                     .data_bytes = bytes(2 * rows_ * channels) + state_traffic((width - 1) * channels)});
   for (const std::vector<std::size_t>& level : levels_) {
     const device::Arena::Scope scope(context_.arena);
     const auto segments = sequences(index, level, &SegmentState::Layer::conv);
     forms(LayerPart::mixer)
         .causal_conv1d->run(context_, {.channels = channels,
-                                       .width = config_.linear_conv_width,
+                                       .width = width,
                                        .w = weights.conv.data(),
                                        .x = {projection_.data(), weights.in.n},
                                        .y = {convolved_.data(), channels},
@@ -348,11 +435,21 @@ void LayerRunner::recur(std::size_t index, const LinearAttentionWeights& weights
   const std::size_t channels = config_.conv_channels();
   const std::size_t key_size = config_.linear_key_size();
   const float* b = projection_.data() + channels + config_.linear_value_size();
+  const std::size_t heads = config_.linear_value_heads;
+  const std::size_t state = heads * config_.linear_key_dim * config_.linear_value_dim;
   // Decay, Sᵀk, the rank-one update and Sᵀq: seven operations an element of the state and token.
-  const double operations =
-      7.0 * size(rows_) *
-      size(config_.linear_value_heads * config_.linear_key_dim * config_.linear_value_dim);
-  const Timed timed(times_, "gated_delta_rule", operations);
+  const Timed timed(observer_,
+                    {.op = "gated_delta_rule",
+                     .form = forms(LayerPart::mixer).gated_delta_rule->info.name,
+                     .part = "recurrence",
+                     .layer = static_cast<std::int32_t>(layer_),
+                     .shape = {{{"tokens", rows_},
+                                {"heads", heads},
+                                {"key_dim", config_.linear_key_dim},
+                                {"value_dim", config_.linear_value_dim}}},
+                     .operations = 7.0 * size(rows_) * size(state),
+                     .data_bytes = bytes(rows_ * (channels + config_.linear_value_size() + 2 * heads)) +
+                                   state_traffic(state)});
   for (const std::vector<std::size_t>& level : levels_) {
     const device::Arena::Scope scope(context_.arena);
     const auto segments = sequences(index, level, &SegmentState::Layer::recurrent);

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "backbone/backbone.hpp"
@@ -23,7 +23,7 @@ struct LiveSegment {
 class LayerRunner {
  public:
   LayerRunner(const formats::ModelConfig& config, const BackboneWeights& weights, const FormTable& forms,
-              const ops::Context& context, OpTimes* times);
+              const ops::Context& context, OpObserver* observer);
 
   /// Readies positions, levels and scratch for a call. Scratch lives in the context's arena.
   void begin(const Call& call, std::span<const LiveSegment> segments, std::span<const std::int32_t> parents);
@@ -43,14 +43,21 @@ class LayerRunner {
 
   /// The forms of a part of the layer that is running.
   const ops::Selection& forms(LayerPart part) const { return forms_.of(layer_, part); }
-  void norm(LayerPart part, const float* x, const std::vector<float>& weight, float* y);
-  void product(const ops::MatmulWeight& w, ops::Rows<const float> x, ops::Rows<float> y, bool accumulate);
+  void norm(LayerPart part, std::string_view name, const float* x, const std::vector<float>& weight,
+            float* y);
+  void product(std::string_view part, const ops::MatmulWeight& w, ops::Rows<const float> x,
+               ops::Rows<float> y, bool accumulate);
+  OpCall norm_call(const ops::Selection& forms, std::string_view part, std::size_t rows, std::size_t groups,
+                   std::size_t dim, bool gated) const;
   void full_attention(std::size_t index, const AttentionWeights& weights);
   void rotate_and_store_keys(std::size_t index, const AttentionWeights& weights);
   void attend(std::size_t index);
+  OpCall attention_call(std::span<const ops::AttentionSegment> queries) const;
   void linear_attention(std::size_t index, const LinearAttentionWeights& weights);
   void convolve(std::size_t index, const LinearAttentionWeights& weights);
   void recur(std::size_t index, const LinearAttentionWeights& weights);
+  /// Bytes of the states of `floats` each that a recurrent op reads and writes in this call.
+  double state_traffic(std::size_t floats) const;
   void mlp(const LayerWeights& weights);
   /// The segments of one level as sequences with their states in `member` of layer `index`.
   std::vector<ops::SequenceSegment> sequences(std::size_t index, const std::vector<std::size_t>& pieces,
@@ -60,7 +67,7 @@ class LayerRunner {
   const BackboneWeights& weights_;
   const FormTable& forms_;
   const ops::Context& context_;
-  OpTimes* times_;
+  OpObserver* observer_;
 
   const Call* call_ = nullptr;
   std::span<const LiveSegment> segments_;

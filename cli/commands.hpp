@@ -22,8 +22,12 @@ void add_gate(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_forms(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_lab(CLI::App& app);
 void add_ledger(CLI::App& app);
 void add_window(CLI::App& app);
+
+/// Subcommand of `lab`.
+void add_select(CLI::App& lab);
 
 /// Writes to standard output and flushes. Throws Error(io).
 void print(std::string_view text);

@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
   assay::cli::add_inspect(app);
   assay::cli::add_forms(app);
   assay::cli::add_bench(app);
+  assay::cli::add_lab(app);
   assay::cli::add_ledger(app);
   assay::cli::add_window(app);
   try {

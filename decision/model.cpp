@@ -90,7 +90,8 @@ std::vector<Decision> DecisionModel::run(std::span<const Request> requests, std:
   }
   const std::lock_guard lock(run_mutex_);
   const auto begin = std::chrono::steady_clock::now();
-  PassRunner passes(*backbone_, cache_, identity_, {call_tokens_, pass_tokens_, cache_budget_}, cancel);
+  PassRunner passes(*backbone_, cache_, identity_, {call_tokens_, pass_tokens_, cache_budget_, observer_},
+                    cancel);
   const std::vector<bool> from_cache =
       passes.run(rows, [&](std::size_t request, std::size_t question, std::span<const float> hidden) {
         decisions[request].questions[question] = read_out(requests[request].questions[question], hidden);
@@ -101,6 +102,11 @@ std::vector<Decision> DecisionModel::run(std::span<const Request> requests, std:
     decisions[i].milliseconds = took.count();
   }
   return decisions;
+}
+
+void DecisionModel::set_observer(backbone::OpObserver* observer) {
+  const std::lock_guard lock(run_mutex_);
+  observer_ = observer;
 }
 
 QuestionDecision DecisionModel::read_out(const Question& question, std::span<const float> hidden) {

@@ -58,11 +58,16 @@ class DecisionModel {
   /// The token rows of a request, as they are run.
   RequestRows rows(const Request& request) const { return encoder_.encode(request); }
 
+  /// Tells `observer` of every op call of the runs that follow, until another or null takes its place. It
+  /// must live until then.
+  void set_observer(backbone::OpObserver* observer);
+
   const PointerHead& head() const noexcept { return head_; }
   const std::string& identity() const noexcept { return identity_; }
   const formats::ModelConfig& config() const noexcept { return backbone_->config(); }
   const ops::Selection& selection() const noexcept { return backbone_->selection(); }
   ops::Precision precision() const noexcept { return precision_; }
+  std::size_t weight_bytes() const noexcept { return backbone_->weight_bytes(); }
   std::size_t threads() const noexcept { return threads_.size(); }
   backbone::StateCache::Counters cache_counters() const { return cache_.counters(); }
 
@@ -82,6 +87,7 @@ class DecisionModel {
   backbone::StateCache cache_;
   device::ThreadPool threads_;
   std::unique_ptr<backbone::Backbone> backbone_;
+  backbone::OpObserver* observer_ = nullptr;
   std::mutex run_mutex_;
 };
 

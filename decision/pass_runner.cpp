@@ -74,6 +74,7 @@ void PassRunner::run_pass(const Visit& visit) {
   backbone::RunOptions options;
   options.call_tokens = options_.call_tokens;
   options.cancel = cancel_;
+  options.observer = options_.observer;
   const backbone::PassResult result = backbone_.run(segments_, options);
   for (const Item& item : items_) visit(item.request, item.question, result.hidden[item.segment]);
   keep_states(result);

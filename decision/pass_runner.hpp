@@ -19,6 +19,7 @@ struct PassOptions {
   std::size_t call_tokens = 0;
   std::size_t pass_tokens = 0;   ///< of one pass at most; a single row may be longer
   std::size_t cache_budget = 0;  ///< of the state cache; a larger state is not kept for it
+  backbone::OpObserver* observer = nullptr;
 };
 
 /// Runs the rows of requests: each distinct state once (or not at all, where the cache has it), its questions

@@ -70,7 +70,7 @@ std::vector<DecisionBenchCase> make_cases(const DecisionBenchOptions& options, c
 void run_case(backbone::Backbone& model, DecisionBenchCase& bench_case) {
   const SyntheticRow row(model.config(), bench_case.row_tokens, bench_case.questions);
   backbone::RunOptions run;
-  run.times = &bench_case.op_times;
+  run.observer = &bench_case.op_times;
   const auto start = std::chrono::steady_clock::now();
   model.run(row.segments(), run);
   bench_case.seconds.push_back(seconds_since(start));
