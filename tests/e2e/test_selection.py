@@ -5,6 +5,7 @@ import json
 import program
 from program import ProgramTest
 
+REQUEST = json.dumps({"state": "x", "model": "m", "questions": {"q": {"type": "noul", "instructions": "Is it so?"}}})
 GATES = program.ROOT / "lab" / "gates"
 
 
@@ -66,5 +67,7 @@ class Selection(ProgramTest):
             ({"choices": [{**selection["choices"][0], "form": "imagined"}]}, "imagined"),
         ):
             file.write_text(json.dumps({**selection, **change}))
-            self.assertIn(says, self.fail_with(2, *run, environment={"ASSAY_SELECTION": str(file)}))
-        self.assertIn("nowhere", self.fail_with(2, *run, environment={"ASSAY_SELECTION": "/nowhere.json"}))
+            chosen = {"ASSAY_SELECTION": str(file)}
+            self.assertIn(says, self.fail_with(2, *run, stdin=REQUEST, environment=chosen))
+        nowhere = {"ASSAY_SELECTION": "/nowhere.json"}
+        self.assertIn("nowhere", self.fail_with(2, *run, stdin=REQUEST, environment=nowhere))
