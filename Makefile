@@ -22,7 +22,7 @@ build: ## the program alone: build/release/cli/assay
 
 test: ## everything: checks, unit and end-to-end tests, sanitizers, fuzz corpora
 	@scripts/setup.sh dev
-	@$(MAKE) --no-print-directory check test-asan test-lint test-tsan test-release
+	@$(MAKE) --no-print-directory check test-asan test-tsan test-release
 	@echo "test: all passed"
 
 # GCC, optimised: every unit test and the end-to-end tests of the program.
@@ -37,7 +37,7 @@ test-asan:
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --preset asan -j $(JOBS)
 
-# clang-tidy on what no earlier run found clean.
+# clang-tidy on what no earlier run found clean (make lint records).
 test-lint:
 	@scripts/lint.py --jobs $(JOBS)
 

@@ -4,8 +4,8 @@
     lint.py [--jobs N] [--all] [--record]
 
 A whole run takes half an hour on two cores, so scripts/lint.sums keeps, for each source found clean, the SHA-256 of
-what decided it: the source, the project's headers that it names, and .clang-tidy. `make lint` records; `make test`
-lints what is not on record. Compile commands come from build/asan.
+what decided it: the source, the project's headers that it names, and .clang-tidy. `make lint` records. Compile
+commands come from build/asan.
 """
 
 import argparse
