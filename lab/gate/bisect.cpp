@@ -46,7 +46,7 @@ Groups reduced(const Groups& groups, std::size_t count, const FailsWith& fails, 
   }
   is_piece = false;
   for (const Groups& part : parts) {
-    const Groups rest = without(groups, part);
+    Groups rest = without(groups, part);
     // With two pieces a complement is the other piece, which passed.
     if (count > 2 && fails(rest)) return rest;
   }
@@ -178,7 +178,7 @@ std::vector<Groups> all_failing(std::size_t groups, const FailsWith& fails) {
 }
 
 BisectReport bisect(const BisectProblem& problem) {
-  BisectReport report;
+  BisectReport report{};  // an aggregate: no implicit constructor that claims not to throw
   if (problem.parts.empty()) {
     throw Error(ErrorKind::invalid_argument, {.where = "bisect",
                                               .found = "no layer of this model runs the op",

@@ -142,7 +142,7 @@ class BitIdentityComparator final : public Comparator {
 
   Verdict verdict() const override {
     Verdict verdict{.failures = failures_.list(), .measures = {}, .columns = {}};
-    if (words_ == 0) verdict.failures.push_back("no values compared");
+    if (words_ == 0) verdict.failures.emplace_back("no values compared");
     verdict.measures = {{"words", words_}, {"different", different_}, {"first_mismatch", nullptr}};
     if (!first_.empty()) verdict.measures["first_mismatch"] = first_;
     verdict.columns = {{"words", std::to_string(words_)},
@@ -233,7 +233,7 @@ class NumericComparator : public Comparator {
 
   Verdict verdict() const override {
     Verdict verdict{.failures = failures_.list(), .measures = {}, .columns = {}};
-    if (values_ == 0) verdict.failures.push_back("no values compared");
+    if (values_ == 0) verdict.failures.emplace_back("no values compared");
     if (collapsed_ > collapsed_allowed_) {
       verdict.failures.push_back(
           fmt::format("{} values collapsed to zero, first in {}; the bar is at most {}", collapsed_,

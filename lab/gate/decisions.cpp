@@ -35,7 +35,7 @@ void add_failures(const std::vector<RowComparison>& rows,
 }
 
 void find_failures(const std::vector<RowComparison>& rows, const DecisionBar& bar, DecisionVerdict& verdict) {
-  if (rows.empty()) verdict.failures.push_back("no rows");
+  if (rows.empty()) verdict.failures.emplace_back("no rows");
   add_failures(
       rows, [](const auto& row) { return !row.token_difference.empty(); },
       [](const auto& row) { return row.token_difference; }, verdict);
