@@ -37,7 +37,7 @@ class Reader {
   }
   std::string sha256() const {
     constexpr std::size_t kDigits = 64;
-    const std::string digits = text();
+    std::string digits = text();
     if (digits.size() != kDigits || digits.find_first_not_of("0123456789abcdef") != std::string::npos) {
       refuse("no SHA-256");
     }

@@ -14,8 +14,6 @@
 
 #include "base/error.hpp"
 
-extern char** environ;
-
 namespace assay::lab {
 namespace {
 
@@ -68,6 +66,7 @@ std::vector<std::string> environment() {
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> list;
+  list.reserve(texts.size() + 1);
   for (std::string& text : texts) list.push_back(text.data());
   list.push_back(nullptr);
   return list;

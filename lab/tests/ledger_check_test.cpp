@@ -14,8 +14,23 @@ using Json = nlohmann::ordered_json;
 /// by EXP-0003, which is frozen; and an imported record.
 class LedgerCheck : public LedgerFixture {
  public:
+  /// Made once and copied for each test: what takes time is git.
   void SetUp() override {
+    static const TemporaryDirectory kMade;
+    static bool made = false;
+    if (made) {
+      std::filesystem::copy(kMade.path(), directory_.path(), std::filesystem::copy_options::recursive);
+      gate_ = directory_ / "gates/decisions.json";
+      plan_ = directory_ / "plans/rows.json";
+      return;
+    }
     LedgerFixture::SetUp();
+    fill();
+    std::filesystem::copy(directory_.path(), kMade.path(), std::filesystem::copy_options::recursive);
+    made = true;
+  }
+
+  void fill() const {
     ledger().decide(recorded(), {"integrated", "faster", ""});
     ledger().decide(recorded(0.8), {"abandoned", "slower", ""});
     Proposal next = proposal("matmul: again");

@@ -146,6 +146,17 @@ class Workflow(Repository):
         said = self.refuse("decide", identifier, "--disposition", "integrated", "--reason", "wanted")
         self.assertIn("negative", said)
 
+    def test_what_the_gate_command_writes_is_evidence(self):
+        shutil.copyfile(program.ROOT / "lab" / "gates" / "op-rms_norm.json", self.gate)
+        self.commit("A real gate")
+        identifier = self.new()
+        self.run_ledger("freeze", identifier, "--gate", self.gate, "--device", "this")
+        self.succeed("gate", "run", self.gate, "--receipts", self.ledger / "receipts")
+        self.run_ledger("record", identifier, *(self.ledger / "receipts").iterdir())
+        self.run_ledger("decide", identifier, "--disposition", "integrated", "--reason", "it passed")
+        self.assertEqual(json.loads(self.run_ledger("show", identifier))["decision"]["evidence"], "positive")
+        self.run_ledger("check")
+
     def test_a_freeze_needs_committed_sources_and_stays(self):
         identifier = self.new("--source", self.root / "code")
         (self.root / "code" / "kernel.cpp").write_text("int changed();\n")
