@@ -13,6 +13,11 @@ constexpr std::size_t kSums = 24;
 // Sixteen lanes, each a multiply and an add of two pairs.
 constexpr double kOperations = 16 * 4;
 
+/// Sums that start alike stay alike: without this the compiler may keep one for all.
+inline void keep(__m512& sum) {
+  asm volatile("" : "+v"(sum));
+}
+
 template <std::size_t... S>
 double run(std::index_sequence<S...> /*sums*/, std::size_t rounds) {
   // 0x3c00 is 2⁻⁷ in bf16: sums grow by 2⁻¹³ a round and stay finite.
@@ -20,8 +25,7 @@ double run(std::index_sequence<S...> /*sums*/, std::size_t rounds) {
   __m512 sums[kSums] = {(static_cast<void>(S), _mm512_setzero_ps())...};
   for (std::size_t round = 0; round < rounds; ++round) {
     ((sums[S] = _mm512_dpbf16_ps(sums[S], factor, factor)), ...);
-    // Sums that start alike stay alike: without this the compiler may keep one for all.
-    (([&] { asm volatile("" : "+v"(sums[S])); }()), ...);
+    (keep(sums[S]), ...);
   }
   return kOperations * kSums * static_cast<double>(rounds);
 }
