@@ -46,7 +46,7 @@ TEST(WorkerProcess, HowAWorkerEndedIsSaid) {
 }
 
 TEST(WorkerProcess, AWorkerThatHangsIsGivenUpAndEnded) {
-  WorkerProcess worker(shell("read q; sleep 1000", 0.2));
+  WorkerProcess worker(shell("read q; exec sleep 1000", 0.2));
   expect_error(ErrorKind::io, "no answer in 0.2 s", [&] { worker.ask({{"run", 0}}); });
   const int pid = worker.pid();
   worker.end();
@@ -55,7 +55,7 @@ TEST(WorkerProcess, AWorkerThatHangsIsGivenUpAndEnded) {
 
 TEST(WorkerProcess, StopsWaitingOnceASignalCame) {
   const StopSignals signals;
-  WorkerOptions options = shell("read q; sleep 1000");
+  WorkerOptions options = shell("read q; exec sleep 1000");
   options.stop_descriptor = signals.descriptor();
   WorkerProcess worker(options);
   EXPECT_FALSE(signals.requested());
@@ -185,7 +185,7 @@ TEST_F(ScriptedWindow, AWorkersDeathEndsTheWindowAndSaysWhich) {
 }
 
 TEST_F(ScriptedWindow, AHangEndsTheWindow) {
-  use_script("sleep 1000;");
+  use_script("exec sleep 1000;");
   plan_.timeout_seconds = 0.3;
   expect_error(ErrorKind::io, "no answer in 0.3 s", [&] { run(); });
 }
