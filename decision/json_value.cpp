@@ -248,6 +248,12 @@ JsonDocument parse_json(std::string_view text, const std::string& origin, const 
                 {origin, fmt::format("{} bytes", text.size()), fmt::format("at most {}", limits.bytes),
                  fmt::format("shorten it by {} bytes", text.size() - limits.bytes)});
   }
+  // nlohmann's lexer takes a NUL for the end of its input, and what follows would pass unread.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw Error(ErrorKind::invalid_argument,
+                {origin, fmt::format("not JSON at byte {}: a NUL", nul + 1), "RFC 8259 JSON in UTF-8",
+                 "take the NUL out, or write it as \\u0000 inside a text"});
+  }
   TreeBuilder builder(origin, limits);
   SaxJson::sax_parse(text.begin(), text.end(), &builder);
   return builder.finish();

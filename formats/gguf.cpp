@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <type_traits>
 
@@ -580,12 +579,7 @@ std::vector<std::int64_t> GgufFile::integers(std::string_view key) const {
 }
 
 bool is_gguf(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw Error(ErrorKind::missing, {path.string(), "no readable file"});
-  std::array<char, kMagic.size()> start{};
-  stream.read(start.data(), start.size());
-  return stream.gcount() == static_cast<std::streamsize>(start.size()) &&
-         std::string_view(start.data(), start.size()) == kMagic;
+  return as_text(MappedFile::open(path).bytes()).starts_with(kMagic);
 }
 
 }  // namespace assay::formats

@@ -52,6 +52,12 @@ class StrictnessCheck {
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& origin) {
+  // nlohmann's lexer takes a NUL for the end of its input, and what follows would pass unread.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw Error(ErrorKind::malformed, {.where = origin,
+                                       .found = "a NUL at byte " + std::to_string(nul + 1),
+                                       .expected = "a JSON document"});
+  }
   try {
     return nlohmann::json::parse(text, StrictnessCheck(origin));
   } catch (const nlohmann::json::parse_error& error) {

@@ -100,6 +100,18 @@ TEST(JsonValue, NestingIsLimitedWithoutRecursion) {
   expect_error(ErrorKind::limit_exceeded, {"64"}, [&] { parse(std::string(1u << 20, '[')); });
 }
 
+TEST(JsonValue, ANulEndsNothingInSilence) {
+  for (const char* text : {"{}", "[1,2]", "\"s\"", "{\"a\":1}"}) {
+    const std::string whole = text;
+    for (std::size_t at = 0; at <= whole.size(); ++at) {
+      std::string cut = whole;
+      cut.insert(at, std::string("\0junk", 5));
+      expect_error(ErrorKind::invalid_argument, {"NUL", "byte " + std::to_string(at + 1)},
+                   [&] { parse(cut); });
+    }
+  }
+}
+
 TEST(JsonValue, SizeAndValueCountAreLimited) {
   const JsonLimits limits{.bytes = 16, .values = 4};
   EXPECT_NO_THROW(parse_json("[1,2,3]", "request", limits));

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <bit>
@@ -12,6 +13,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "base/tests/temporary_directory.hpp"
 
 namespace assay::formats {
 namespace {
@@ -878,6 +880,17 @@ TEST(GgufTokenizer, PartsThatDisagreeAreRefused) {
     missing.erase(key);
     EXPECT_THAT(tokenizer_error(missing, ErrorKind::missing), HasSubstr(key));
   }
+}
+
+TEST(IsGguf, LooksAtRegularFilesAlone) {
+  const assay::TemporaryDirectory folder;
+  EXPECT_TRUE(is_gguf(folder.write("a.gguf", "GGUF\3")));
+  EXPECT_FALSE(is_gguf(folder.write("short", "GGU")));
+  EXPECT_FALSE(is_gguf(folder.write("empty", "")));
+  const auto pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(error_of(ErrorKind::io, [&] { is_gguf(pipe); }), HasSubstr("pipe"));
+  EXPECT_THAT(error_of(ErrorKind::missing, [&] { is_gguf(folder / "none"); }), HasSubstr("none"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "formats/hf_config.hpp"
+#include "base/tests/expect_error.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -192,6 +193,11 @@ TEST(HfConfig, AConfigurationCutAnywhereIsRefused) {
         error_of([&] { parse_hf_config(std::string_view(text).substr(0, size), "config.json"); }).kind(),
         ErrorKind::malformed);
   }
+}
+
+TEST(HfConfig, ANulEndsNothingInSilence) {
+  expect_error(ErrorKind::malformed, "NUL",
+               [] { parse_hf_config(std::string("{}\0{\"evil\": 1}", 14), "config.json"); });
 }
 
 }  // namespace
