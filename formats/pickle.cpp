@@ -19,6 +19,9 @@ namespace {
 // A checkpoint's metadata has some hundreds of values; these bounds leave room and keep memory small.
 constexpr std::size_t kMaxPickleBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxValues = std::size_t{1} << 17;
+// Of all containers together: one whose items are copied from another costs memory that no byte of the pickle
+// paid.
+constexpr std::size_t kMaxItems = std::size_t{1} << 20;
 constexpr std::size_t kMaxTreeBytes = std::size_t{64} << 20;
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxDimensions = 32;
@@ -266,6 +269,8 @@ class Machine {
 
   Id add(Node node) {
     if (nodes_.size() == kMaxValues) fail("too many values", "a checkpoint's metadata");
+    items_ += node.items.size();
+    if (items_ > kMaxItems) fail("too many values in its containers", "a checkpoint's metadata");
     nodes_.push_back(std::move(node));
     return static_cast<Id>(nodes_.size() - 1);
   }
@@ -703,6 +708,7 @@ class Machine {
   const StorageLoader& load_storage_;
   std::size_t at_ = 0;
   std::vector<Node> nodes_;
+  std::size_t items_ = 0;  // of all nodes when they were made
   std::vector<Id> stack_;
   std::vector<std::size_t> marks_;  ///< stack heights
   std::unordered_map<std::uint32_t, Id> memo_;

@@ -238,6 +238,33 @@ TEST(TorchFile, SharingThatGrowsWithoutBoundIsRefused) {
   EXPECT_EQ(refused(strings.op("\x65")).kind(), ErrorKind::malformed);
 }
 
+TEST(TorchFile, CopiesOfAContainerAreCounted) {
+  // A long list q0, the tuple (q0,) as q2, and a function called on it again and again.
+  const auto copies = [](const std::string& function, const std::string& item) {
+    Pickle pickle;
+    pickle.op(item)
+        .op("q\x01"
+            "0]q")
+        .op(std::string(1, '\0'))
+        .op("(");
+    for (int i = 0; i < 50000; ++i) pickle.op("h\x01");
+    pickle
+        .op("\x65"
+            "0h")
+        .op(std::string(1, '\0'))
+        .op("\x85q\x02"
+            "0c")
+        .op(function)
+        .op("q\x03"
+            "0](");
+    for (int i = 0; i < 1000; ++i) pickle.op("h\x03h\x02R");
+    return pickle.op("\x65");
+  };
+  EXPECT_THAT(refused(copies("torch\nSize\n", "N")).what(), HasSubstr("too many values in its containers"));
+  EXPECT_THAT(refused(copies("collections\nOrderedDict\n", "NN\x86")).what(),
+              HasSubstr("too many values in its containers"));
+}
+
 TEST(TorchFile, DeepNestingIsRefused) {
   Pickle deep;
   deep.op(std::string(100000, ']')).op(std::string(99999, 'a'));
