@@ -2,6 +2,7 @@
 // lab/window/nvml.cpp calls.
 #include <cstring>
 
+// NOLINTBEGIN(readability-identifier-naming): the names are the library's.
 extern "C" {
 
 struct FakeProcess {
@@ -56,3 +57,4 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned int* count, FakeProc
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

@@ -1,13 +1,14 @@
 #include "lab/window/lock.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 #include "base/file.hpp"
@@ -25,8 +26,9 @@ class Holder {
     if (::pipe(ready.data()) != 0) throw std::runtime_error("pipe");
     pid_ = ::fork();
     if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       const DeviceLock lock = DeviceLock::acquire("cpu", "the holder's plan", {.folder = folder});
-      [[maybe_unused]] const ssize_t written = ::write(ready[1], "x", 1);
+      [[maybe_unused]] const ssize_t written = ::write(ready[1], lock.file().c_str(), 1);
       while (true) ::pause();
     }
     ::close(ready[1]);

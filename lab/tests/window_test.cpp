@@ -1,12 +1,12 @@
 #include "lab/window/window.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <string>
 #include <thread>
 

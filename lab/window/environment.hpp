@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -115,11 +116,7 @@ class EnvironmentMonitor {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
   };
-  struct ProcessKey {
-    int pid = 0;
-    std::uint64_t started = 0;
-    auto operator<=>(const ProcessKey&) const = default;
-  };
+  using ProcessKey = std::pair<int, std::uint64_t>;  ///< pid and start, which no two processes share
 
   ProcReader proc_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -309,7 +309,7 @@ struct TimedOp {
 };
 
 const std::vector<TimedOp>& table() {
-  static const std::vector<TimedOp> kOps{
+  static const std::vector<TimedOp> list{
       {"matmul", {"m", "n", "k"}, [](const OpSizes& s) { return matmul_bytes(s, kFloat); }, make<MatmulWork>},
       {"attention",
        {"tokens", "heads", "kv_heads", "head_dim", "inherited"},
@@ -322,7 +322,7 @@ const std::vector<TimedOp>& table() {
       {"causal_conv1d", {"tokens", "channels", "width"}, conv_bytes, make<CausalConv1dWork>},
       {"rms_norm", {"rows", "dim"}, norm_bytes, make<RmsNormWork>},
       {"swiglu", {"rows", "dim"}, swiglu_bytes, make<SwigluWork>}};
-  return kOps;
+  return list;
 }
 
 const TimedOp& find_op(std::string_view op, const std::string& where) {

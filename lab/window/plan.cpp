@@ -74,7 +74,7 @@ std::filesystem::path read_path(JsonReader& reader, const char* name, const std:
   const auto text = reader.required<std::string>(name);
   if (text.empty()) refuse(reader.where(name), "\"\"", "a path");
   const std::filesystem::path path(text);
-  const std::filesystem::path full = path.is_absolute() ? path : (folder / path).lexically_normal();
+  std::filesystem::path full = path.is_absolute() ? path : (folder / path).lexically_normal();
   std::error_code failed;
   if (!std::filesystem::exists(full, failed)) {
     throw Error(ErrorKind::missing, {.where = reader.where(name), .found = "nothing at " + full.string()});

@@ -82,6 +82,7 @@ std::vector<std::filesystem::path> numbered(const std::filesystem::path& folder,
   }
   std::sort(found.begin(), found.end());
   std::vector<std::filesystem::path> paths;
+  paths.reserve(found.size());
   for (auto& [number, path] : found) paths.push_back(std::move(path));
   return paths;
 }

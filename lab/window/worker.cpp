@@ -23,8 +23,6 @@
 #include "device/memory.hpp"
 #include "lab/window/work_set.hpp"
 
-extern char** environ;
-
 namespace assay::lab {
 namespace {
 
@@ -65,6 +63,7 @@ int spawn(const std::vector<std::string>& command, int channel) {
   actions.duplicate(channel, STDIN_FILENO);
   actions.duplicate(channel, STDOUT_FILENO);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t pid = -1;
