@@ -121,11 +121,12 @@ std::vector<CostCurve> sweep_calls(const CallCostOptions& options, const std::ve
                                    const std::function<void(std::size_t curve, std::size_t tokens)>& call,
                                    const std::function<void(std::string_view)>& progress) {
   const std::vector<std::size_t> lengths = checked_lengths(options);
+  const std::vector<std::size_t> longest_first(lengths.rbegin(), lengths.rend());
   std::vector<CostCurve> curves(labels.size());
   for (std::size_t c = 0; c < curves.size(); ++c) {
     curves[c].label = labels[c];
     for (const std::size_t length : lengths) curves[c].points.push_back({length, {}, {}});
-    for (auto length = lengths.rbegin(); length != lengths.rend(); ++length) call(c, *length);
+    for (const std::size_t length : longest_first) call(c, length);
     progress(fmt::format("warmed up: {}", labels[c]));
   }
   const std::size_t count = curves.size() * lengths.size();

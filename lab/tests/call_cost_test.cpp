@@ -29,6 +29,7 @@ std::vector<double> planted(const std::vector<double>& lengths, double deviation
   std::mt19937_64 random(seed);
   std::normal_distribution<double> noise(0, deviation);
   std::vector<double> values;
+  values.reserve(lengths.size());
   for (const double length : lengths) values.push_back(cost(length) + (deviation > 0 ? noise(random) : 0.0));
   return values;
 }
