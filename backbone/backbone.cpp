@@ -150,7 +150,7 @@ Backbone::Backbone(ModelConfig config, std::shared_ptr<const formats::TensorSour
                    const std::function<void(std::size_t, std::size_t)>& progress, const PartForms& parts) {
   FormTable forms(selection, config.layers.size(), parts);
   impl_.reset(new Impl{std::move(config), std::move(forms), threads, {}, {}});
-  impl_->weights = load_weights(impl_->config, std::move(weights), impl_->forms, progress);
+  impl_->weights = load_weights(impl_->config, *weights, impl_->forms, progress);
 }
 
 Backbone::~Backbone() = default;

@@ -119,7 +119,7 @@ void LayerRunner::embed(std::span<const std::int32_t> tokens) {
                                 .weight_bytes = size(tokens.size() * row_bytes),
                                 .data_bytes = bytes(tokens.size() * config_.hidden_size)});
   forms_.own().embed->run(context_, {.type = weights_.embedding.type,
-                                     .table = weights_.embedding.data,
+                                     .table = weights_.embedding.bytes.data(),
                                      .vocabulary = config_.vocabulary_size,
                                      .dim = config_.hidden_size,
                                      .ids = tokens,

@@ -156,52 +156,49 @@ std::size_t packed_bytes(const LayerWeights& layer) {
          layer.linear.out.data.bytes() + layer.gate_up.data.bytes() + layer.down.data.bytes();
 }
 
-/// Reads the whole table once: a table that stays mapped must not give a NaN to the one request that uses
-/// the bad row.
-EmbeddingTable load_embedding(std::shared_ptr<const TensorSource> source, const ModelConfig& config) {
+/// A copy, so that a file changed after loading changes no answer, and all of it read, so that a NaN is found
+/// here rather than by the one request that uses its row.
+EmbeddingTable load_embedding(const TensorSource& source, const ModelConfig& config) {
   constexpr std::size_t kRowsAtOnce = 256;
   const std::string name = "embed_tokens.weight";
   const std::size_t dim = config.hidden_size;
   const formats::TensorInfo& info =
-      formats::require(*source, name, std::array<std::uint64_t, 2>{config.vocabulary_size, dim});
+      formats::require(source, name, std::array<std::uint64_t, 2>{config.vocabulary_size, dim});
+  const std::span<const std::byte> stored = source.stored_bytes(name);
   EmbeddingTable table;
-  table.type = info.type;
-  table.data = source->stored_bytes(name).data();
-  const bool stored = table.data != nullptr && info.type != DType::f64;
-  if (!stored) table.owned = device::Buffer<float>(config.vocabulary_size * dim);
-  std::vector<float> checked(stored ? kRowsAtOnce * dim : 0);
+  table.type = stored.empty() || info.type == DType::f64 ? DType::f32 : info.type;
+  const bool as_stored = table.type == info.type && !stored.empty();
+  const std::size_t row_bytes = storage_bytes(table.type, dim);
+  table.bytes = device::Buffer<std::byte>(config.vocabulary_size * row_bytes);
+  std::vector<float> rows(kRowsAtOnce * dim);
   for (std::size_t first = 0; first < config.vocabulary_size; first += kRowsAtOnce) {
     const std::size_t count = std::min(kRowsAtOnce, config.vocabulary_size - first);
-    const std::span<float> out =
-        stored ? std::span(checked).first(count * dim) : table.owned.span().subspan(first * dim, count * dim);
-    source->read_rows(name, first, count, out);
+    source.read_rows(name, first, count, std::span(rows).first(count * dim));
+    const std::byte* from =
+        as_stored ? stored.data() + first * row_bytes : std::as_bytes(std::span(rows)).data();
+    std::copy_n(from, count * row_bytes, table.bytes.data() + first * row_bytes);
   }
-  source->release(name);
-  if (!stored) {
-    table.type = DType::f32;
-    table.data = reinterpret_cast<const std::byte*>(table.owned.data());
-  }
-  table.source = std::move(source);
+  source.release(name);
   return table;
 }
 
 }  // namespace
 
-BackboneWeights load_weights(const ModelConfig& config, std::shared_ptr<const TensorSource> source,
-                             const FormTable& forms,
+BackboneWeights load_weights(const ModelConfig& config, const TensorSource& source, const FormTable& forms,
                              const std::function<void(std::size_t, std::size_t)>& progress) {
-  const Loader loader(config, *source, forms);
+  const Loader loader(config, source, forms);
   BackboneWeights weights;
+  // First: while it is copied its pages are there twice, and the layers are not there yet.
+  weights.embedding = load_embedding(source, config);
+  weights.bytes = weights.embedding.bytes.bytes();
   weights.final_norm = loader.norm("norm.weight", config.hidden_size);
   const std::size_t total = config.layers.size();
   weights.layers.reserve(total);
   for (std::size_t i = 0; i < total; ++i) {
-    weights.layers.push_back(load_layer(loader, *source, config, i));
+    weights.layers.push_back(load_layer(loader, source, config, i));
     weights.bytes += packed_bytes(weights.layers.back());
     if (progress) progress(i + 1, total);
   }
-  weights.embedding = load_embedding(std::move(source), config);
-  weights.bytes += storage_bytes(weights.embedding.type, config.vocabulary_size * config.hidden_size);
   return weights;
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "backbone/part_forms.hpp"
@@ -41,12 +40,10 @@ struct LayerWeights {
   ops::MatmulWeight down;         ///< [hidden, intermediate]
 };
 
-/// The token table, as the source stores it where it does, else in fp32.
+/// The token table [vocabulary, hidden], in the source's element type where it stores one, else in fp32.
 struct EmbeddingTable {
-  std::shared_ptr<const formats::TensorSource> source;  ///< keeps stored bytes alive
-  device::Buffer<float> owned;
+  device::Buffer<std::byte> bytes;
   DType type = DType::f32;
-  const std::byte* data = nullptr;
 };
 
 struct BackboneWeights {
@@ -56,10 +53,10 @@ struct BackboneWeights {
   std::size_t bytes = 0;  ///< packed products and the table
 };
 
-/// Reads, checks and packs everything, each product for its part's form; see Backbone's constructor for the
+/// Reads, checks and packs or copies everything, so that `source` is not needed afterwards, each product for its part's form; see Backbone's constructor for the
 /// contract.
-BackboneWeights load_weights(const formats::ModelConfig& config,
-                             std::shared_ptr<const formats::TensorSource> source, const FormTable& forms,
+BackboneWeights load_weights(const formats::ModelConfig& config, const formats::TensorSource& source,
+                             const FormTable& forms,
                              const std::function<void(std::size_t, std::size_t)>& progress);
 
 }  // namespace assay::backbone

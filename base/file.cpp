@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "base/bus_error.hpp"
 #include "base/error.hpp"
 
 namespace assay {
@@ -92,13 +95,88 @@ struct MappedFile::Mapping {
   std::filesystem::path path;
   std::span<const std::byte> bytes;
 
-  Mapping(std::filesystem::path p, std::span<const std::byte> b) : path(std::move(p)), bytes(b) {}
+  Mapping(std::filesystem::path p, std::span<const std::byte> b);
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
-  ~Mapping() {
-    if (!bytes.empty()) ::munmap(const_cast<std::byte*>(bytes.data()), bytes.size());
-  }
+  ~Mapping();
 };
+
+namespace {
+
+/// What a signal handler may read: an address range and the name of its file. A range whose end is 0 is free,
+/// one whose end is 1 is being changed. Mappings beyond the table go unnamed.
+struct MappedRange {
+  std::atomic<std::uintptr_t> end{0};
+  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<const char*> name{nullptr};
+};
+
+std::array<MappedRange, 256>& mapped_ranges() {
+  static std::array<MappedRange, 256> ranges;
+  return ranges;
+}
+
+void enter_mapped_range(std::span<const std::byte> bytes, const char* name) {
+  for (MappedRange& range : mapped_ranges()) {
+    std::uintptr_t free = 0;
+    if (!range.end.compare_exchange_strong(free, 1)) continue;
+    range.begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+    range.name = name;
+    range.end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size());
+    return;
+  }
+}
+
+void leave_mapped_range(std::span<const std::byte> bytes) {
+  for (MappedRange& range : mapped_ranges()) {
+    if (range.begin != reinterpret_cast<std::uintptr_t>(bytes.data()) || range.end <= 1) continue;
+    range.begin = 0;
+    range.end = 0;
+    return;
+  }
+}
+
+const char* file_mapped_at(std::uintptr_t address) {
+  for (const MappedRange& range : mapped_ranges()) {
+    if (range.begin != 0 && address >= range.begin && address < range.end) return range.name;
+  }
+  return nullptr;
+}
+
+/// Only what POSIX allows in a signal handler.
+void on_bus_error(int signal, siginfo_t* info, void*) {
+  const char* name = file_mapped_at(reinterpret_cast<std::uintptr_t>(info->si_addr));
+  if (name == nullptr) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+    return;
+  }
+  for (const char* text : {"assay: ", name, ": was shortened while it was read\n"}) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
+  }
+  ::_exit(2);
+}
+
+}  // namespace
+
+MappedFile::Mapping::Mapping(std::filesystem::path p, std::span<const std::byte> b)
+    : path(std::move(p)), bytes(b) {
+  if (!bytes.empty()) enter_mapped_range(bytes, path.c_str());
+}
+
+MappedFile::Mapping::~Mapping() {
+  if (bytes.empty()) return;
+  leave_mapped_range(bytes);
+  ::munmap(const_cast<std::byte*>(bytes.data()), bytes.size());
+}
+
+void report_shortened_files() {
+  mapped_ranges();
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
+}
 
 MappedFile MappedFile::open(const std::filesystem::path& path) {
   const Descriptor file = open_to_read(path);

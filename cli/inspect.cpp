@@ -198,7 +198,7 @@ class Inspector {
     Json& sources = section("sources");
     sources["base"] = checkpoint.sources.base.string();
     sources["tokenizer"] = checkpoint.sources.tokenizer.string();
-    sources["identity"] = checkpoint.identity;
+    if (options_.check) sources["identity"] = checkpoint.files->identity();
     describe_config(checkpoint.config);
     describe_tokenizer(checkpoint.tokenizer);
     if (checkpoint.sources.adapter)

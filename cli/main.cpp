@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/bus_error.hpp"
 #include "base/error.hpp"
 #include "cli/commands.hpp"
 
@@ -58,6 +59,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  assay::report_shortened_files();
   try {
     return run(argc, argv);
   } catch (const assay::Error& error) {

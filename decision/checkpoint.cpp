@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -190,8 +189,10 @@ bool holds_all_weights(const fs::path& run) {
   return !fs::exists(run / kAdapterConfig) && fs::exists(run / kConfigFile) && formats::has_safetensors(run);
 }
 
-std::shared_ptr<const formats::TensorSource> open_weights(CheckpointSources& sources, const HeadFile& head) {
+std::shared_ptr<const formats::TensorSource> open_weights(CheckpointSources& sources, const HeadFile& head,
+                                                          const formats::ModelConfig& config) {
   auto weights = formats::canonical_names(formats::open_safetensors(sources.base));
+  formats::check_backbone_tensors(*weights, config);
   if (!fs::exists(sources.run / kAdapterConfig)) {
     if (head.lora_rank == 0 || sources.base == sources.run) return weights;
     throw Error(ErrorKind::missing, {.where = (sources.run / kAdapterConfig).string(),
@@ -231,12 +232,12 @@ void add_files(const fs::path& directory, std::vector<fs::path>& files) {
   files.insert(files.end(), found.begin(), found.end());
 }
 
-std::string run_identity(const CheckpointSources& sources) {
+std::shared_ptr<const ModelFiles> run_files(const CheckpointSources& sources) {
   std::vector<fs::path> files;
   add_files(sources.run, files);
   if (sources.base != sources.run) add_files(sources.base, files);
   files.push_back(sources.tokenizer);
-  return files_identity(files);
+  return std::make_shared<const ModelFiles>(std::move(files));
 }
 
 Checkpoint open_run(const fs::path& run, const std::optional<fs::path>& base) {
@@ -244,6 +245,8 @@ Checkpoint open_run(const fs::path& run, const std::optional<fs::path>& base) {
   CheckpointSources sources{
       .run = run, .base = {}, .tokenizer = {}, .weights_dtype = head.weights_dtype, .adapter = {}};
   sources.base = holds_all_weights(run) ? run : locate_base(run, head, base);
+  sources.tokenizer = locate_tokenizer(sources);
+  auto files = run_files(sources);
   const fs::path config_path = sources.base / kConfigFile;
   const formats::ModelConfig config =
       formats::parse_hf_config(read_text_file(config_path, formats::kMaxJsonFileBytes), config_path.string());
@@ -254,14 +257,10 @@ Checkpoint open_run(const fs::path& run, const std::optional<fs::path>& base) {
                  .expected = std::to_string(config.hidden_size) + ", by " + config_path.string(),
                  .advice = "the run was trained on another base"});
   }
-  auto weights = open_weights(sources, head);
-  formats::check_backbone_tensors(*weights, config);
-  sources.tokenizer = locate_tokenizer(sources);
+  auto weights = open_weights(sources, head, config);
   auto tokenizer = text::Tokenizer::from_json(read_text_file(sources.tokenizer), sources.tokenizer.string());
   check_tokenizer(tokenizer, config, sources.tokenizer.string());
-  std::string identity = run_identity(sources);
-  return {
-      config, std::move(weights), head.head, std::move(tokenizer), std::move(identity), std::move(sources)};
+  return {config, std::move(weights), head.head, std::move(tokenizer), std::move(files), std::move(sources)};
 }
 
 /// A directory or file as it stands, else a Hub id ("org/name" or "org/name@revision") in the local cache.
@@ -312,21 +311,6 @@ void check_tokenizer(const text::Tokenizer& tokenizer, const formats::ModelConfi
                .found = "ids up to " + std::to_string(tokenizer.id_limit() - 1),
                .expected = "ids below the vocabulary's " + std::to_string(config.vocabulary_size),
                .advice = "the tokenizer and the weights are of different models"});
-}
-
-std::string files_identity(const std::vector<fs::path>& files) {
-  constexpr std::uintmax_t kWhole = std::uintmax_t{64} << 20;
-  constexpr std::size_t kStart = std::size_t{1} << 20;
-  std::string lines;
-  for (const fs::path& path : files) {
-    const MappedFile file = MappedFile::open(path);
-    const std::span<const std::byte> bytes = file.bytes();
-    const bool whole = bytes.size() <= kWhole;
-    const auto written = whole ? 0 : fs::last_write_time(path).time_since_epoch().count();
-    lines += fmt::format("{} {} {} {}\n", path.filename().string(), bytes.size(),
-                         sha256_hex(whole ? bytes : bytes.first(kStart)), written);
-  }
-  return sha256_hex(std::as_bytes(std::span(lines)));
 }
 
 Checkpoint open_checkpoint(const fs::path& run_or_gguf, const std::optional<fs::path>& base) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "decision/model_files.hpp"
 #include "formats/lora.hpp"
 #include "formats/model_config.hpp"
 #include "formats/tensor_source.hpp"
@@ -55,7 +56,7 @@ struct Checkpoint {
   std::shared_ptr<const formats::TensorSource> weights;  ///< canonical names, adapter merged
   PointerHead head;
   text::Tokenizer tokenizer;
-  std::string identity;  ///< SHA-256 over the identity of every file: equal for equal models only
+  std::shared_ptr<const ModelFiles> files;  ///< all that were and will be read
   CheckpointSources sources = {};
 };
 
@@ -76,9 +77,5 @@ Checkpoint open_checkpoint(const std::filesystem::path& run_or_gguf,
 /// `origin` names its file in messages. Throws Error(missing | mismatch).
 void check_tokenizer(const text::Tokenizer& tokenizer, const formats::ModelConfig& config,
                      const std::string& origin);
-
-/// SHA-256 over the files' names, sizes and contents; of a file above 64 MiB the first MiB, which holds its
-/// header, and the time it was written stand for the contents.
-std::string files_identity(const std::vector<std::filesystem::path>& files);
 
 }  // namespace assay::decision

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "formats/backbone_tensors.hpp"
@@ -132,6 +134,7 @@ text::Tokenizer read_tokenizer(const GgufFile& file) {
 }  // namespace
 
 Checkpoint open_gguf_checkpoint(const std::filesystem::path& path) {
+  auto files = std::make_shared<const ModelFiles>(std::vector{path});
   const GgufFile file = GgufFile::open(path);
   require_kev(file);
   const ModelConfig config = formats::gguf_model_config(file);
@@ -142,12 +145,8 @@ Checkpoint open_gguf_checkpoint(const std::filesystem::path& path) {
   check_tokenizer(tokenizer, config, file.origin());
   CheckpointSources sources{
       .run = path, .base = path, .tokenizer = path, .weights_dtype = {}, .adapter = std::nullopt};
-  return {config,
-          std::move(weights),
-          std::move(head),
-          std::move(tokenizer),
-          files_identity({path}),
-          std::move(sources)};
+  return {config,           std::move(weights), std::move(head), std::move(tokenizer),
+          std::move(files), std::move(sources)};
 }
 
 }  // namespace assay::decision

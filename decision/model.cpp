@@ -33,7 +33,8 @@ DecisionModel::DecisionModel(Checkpoint checkpoint, const ModelOptions& options)
     : precision_(options.precision),
       head_(std::move(checkpoint.head)),
       tokenizer_(std::move(checkpoint.tokenizer)),
-      identity_(std::move(checkpoint.identity)),
+      files_(std::move(checkpoint.files)),
+      cache_key_(files_->stamp()),
       encoder_(tokenizer_, limits_for(checkpoint.config, options.limits)),
       call_tokens_(options.call_tokens),
       pass_tokens_(options.pass_tokens),
@@ -49,6 +50,7 @@ DecisionModel::DecisionModel(Checkpoint checkpoint, const ModelOptions& options)
   backbone_ = std::make_unique<backbone::Backbone>(
       std::move(checkpoint.config), std::move(checkpoint.weights),
       ops::select_forms(options.precision, options.forms), threads_, options.progress, options.parts);
+  files_->check_unchanged();
 }
 
 std::unique_ptr<DecisionModel> DecisionModel::load(const std::filesystem::path& run_or_gguf,
@@ -90,7 +92,7 @@ std::vector<Decision> DecisionModel::run(std::span<const Request> requests, std:
   }
   const std::lock_guard lock(run_mutex_);
   const auto begin = std::chrono::steady_clock::now();
-  PassRunner passes(*backbone_, cache_, identity_, {call_tokens_, pass_tokens_, cache_budget_, observer_},
+  PassRunner passes(*backbone_, cache_, cache_key_, {call_tokens_, pass_tokens_, cache_budget_, observer_},
                     cancel);
   const std::vector<bool> from_cache =
       passes.run(rows, [&](std::size_t request, std::size_t question, std::span<const float> hidden) {

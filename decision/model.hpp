@@ -63,7 +63,8 @@ class DecisionModel {
   void set_observer(backbone::OpObserver* observer);
 
   const PointerHead& head() const noexcept { return head_; }
-  const std::string& identity() const noexcept { return identity_; }
+  /// Of the files that it was loaded from; see ModelFiles::identity.
+  const std::string& identity() const { return files_->identity(); }
   const formats::ModelConfig& config() const noexcept { return backbone_->config(); }
   const ops::Selection& selection() const noexcept { return backbone_->selection(); }
   ops::Precision precision() const noexcept { return precision_; }
@@ -79,7 +80,8 @@ class DecisionModel {
   ops::Precision precision_;
   PointerHead head_;
   text::Tokenizer tokenizer_;
-  std::string identity_;
+  std::shared_ptr<const ModelFiles> files_;
+  std::string cache_key_;
   RowEncoder encoder_;
   std::size_t call_tokens_;
   std::size_t pass_tokens_;

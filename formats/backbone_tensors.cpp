@@ -1,5 +1,8 @@
 #include "formats/backbone_tensors.hpp"
 
+#include <functional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -71,19 +74,40 @@ bool is_floating(DType type) {
          type == DType::q8_0;
 }
 
+/// Whether a canonical name lies where the backbone's tensors do. Old saves have rotary frequencies there,
+/// which follow from the configuration.
+bool is_of_the_stack(std::string_view name) {
+  if (name.ends_with(".rotary_emb.inv_freq")) return false;
+  return name.starts_with("layers.") || name.starts_with("embed_tokens.") || name.starts_with("norm.");
+}
+
 }  // namespace
 
 std::vector<BackboneTensor> backbone_tensors(const ModelConfig& config) {
   return Lister(config).list();
 }
 
+void require_floating(const TensorInfo& info) {
+  if (is_floating(info.type)) return;
+  throw Error(ErrorKind::mismatch, {.where = info.origin + ": tensor '" + info.name + "'",
+                                    .found = "element type " + std::string(to_string(info.type)),
+                                    .expected = "a floating type"});
+}
+
 void check_backbone_tensors(const TensorSource& source, const ModelConfig& config) {
-  for (const BackboneTensor& tensor : backbone_tensors(config)) {
-    const TensorInfo& info = require(source, tensor.name, tensor.shape);
-    if (is_floating(info.type)) continue;
-    throw Error(ErrorKind::mismatch, {.where = info.origin + ": tensor '" + tensor.name + "'",
-                                      .found = "element type " + std::string(to_string(info.type)),
-                                      .expected = "a floating type"});
+  std::set<std::string, std::less<>> known;
+  for (BackboneTensor& tensor : backbone_tensors(config)) {
+    require_floating(require(source, tensor.name, tensor.shape));
+    known.insert(std::move(tensor.name));
+  }
+  for (const std::string& name : source.names()) {
+    if (!is_of_the_stack(name) || known.contains(name)) continue;
+    throw Error(
+        ErrorKind::unsupported,
+        {.where = require(source, name).origin + ": tensor '" + name + "'",
+         .found = "a tensor that this backbone does not have",
+         .expected = "those of " + std::to_string(config.layers.size()) + " layers, by the configuration",
+         .advice = "the configuration is another model's, or the weights are quantised or changed"});
   }
 }
 

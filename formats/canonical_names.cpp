@@ -79,8 +79,8 @@ std::optional<std::string> canonical_name(std::string_view name) {
   // tower at model.visual; a text-only save has model.; a bare backbone has no prefix.
   strip(name, "model.");
   if (strip(name, "language_model.")) strip(name, "model.");
-  static constexpr std::array<std::string_view, 4> kElsewhere = {"visual.", "vision_tower.", "vision_model.",
-                                                                 "mtp."};
+  static constexpr std::array<std::string_view, 5> kElsewhere = {"visual.", "vision_tower.", "vision_model.",
+                                                                 "mtp.", "lm_head."};
   for (std::string_view prefix : kElsewhere) {
     if (name.starts_with(prefix)) return std::nullopt;
   }

@@ -1,6 +1,7 @@
 #include "formats/lora.hpp"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <fmt/format.h>
 #include <pcre2.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "formats/backbone_tensors.hpp"
 #include "formats/canonical_names.hpp"
 #include "formats/json.hpp"
 #include "formats/lora_kernel.hpp"
@@ -30,14 +32,13 @@ constexpr std::uint32_t kMaxMatchSteps = 100'000;
 
 // Fields of PEFT's LoraConfig that do not enter a merged weight: provenance, training, and how targets were
 // chosen (the tensors themselves say which modules are adapted).
-constexpr std::array<std::string_view, 19> kInertFields = {"base_model_name_or_path",
+constexpr std::array<std::string_view, 18> kInertFields = {"base_model_name_or_path",
                                                            "revision",
                                                            "peft_version",
                                                            "task_type",
                                                            "inference_mode",
                                                            "auto_mapping",
                                                            "lora_dropout",
-                                                           "target_modules",
                                                            "exclude_modules",
                                                            "layers_to_transform",
                                                            "layers_pattern",
@@ -49,9 +50,9 @@ constexpr std::array<std::string_view, 19> kInertFields = {"base_model_name_or_p
                                                            "runtime_config",
                                                            "loftq_config",
                                                            "lora_ga_config"};
-constexpr std::array<std::string_view, 8> kReadFields = {
-    "r",    "lora_alpha",        "use_rslora",    "rank_pattern", "alpha_pattern",
-    "bias", "init_lora_weights", "fan_in_fan_out"};
+constexpr std::array<std::string_view, 9> kReadFields = {
+    "r",    "lora_alpha",        "use_rslora",     "rank_pattern",  "alpha_pattern",
+    "bias", "init_lora_weights", "fan_in_fan_out", "target_modules"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -96,6 +97,32 @@ std::size_t rank_value(const std::string& where, std::uint64_t rank) {
   if (rank == 0 || rank > kMaxRank)
     fail_field(ErrorKind::malformed, where, std::to_string(rank), "1 to 65536");
   return static_cast<std::size_t>(rank);
+}
+
+/// The scale is used in fp32, whatever the rank.
+double alpha_value(const std::string& where, double alpha) {
+  if (!std::isfinite(static_cast<float>(alpha))) {
+    fail_field(ErrorKind::malformed, where, fmt::format("{}", alpha), "a number that fp32 holds");
+  }
+  return alpha;
+}
+
+/// Which modules an adapter must hold, where the configuration lists them by name and for all layers alike.
+std::vector<std::string> read_target_modules(const JsonFields& fields) {
+  for (const char* limit : {"exclude_modules", "layers_to_transform", "layers_pattern"}) {
+    const auto found = fields.json().find(limit);
+    if (found != fields.json().end() && !is_off(*found)) return {};
+  }
+  const auto targets = fields.json().find("target_modules");
+  if (targets == fields.json().end() || !targets->is_array()) return {};
+  std::vector<std::string> names;
+  for (const nlohmann::json& target : *targets) {
+    if (!target.is_string()) {
+      fail_field(ErrorKind::malformed, fields.where("target_modules"), excerpt(target), "names of modules");
+    }
+    names.push_back(target.get<std::string>());
+  }
+  return names;
 }
 
 template <class T>
@@ -257,8 +284,26 @@ void check_shapes(const FactorNames& names, const TensorInfo& weight, const Tens
                "an adapter on a tensor of shape " + describe_shape(weight.shape), "adapters on matrices");
   }
   const std::uint64_t rank = config.rank_of(names.module);
-  require(adapter, names.a, std::array<std::uint64_t, 2>{rank, weight.shape[1]});
-  require(adapter, names.b, std::array<std::uint64_t, 2>{weight.shape[0], rank});
+  require_floating(require(adapter, names.a, std::array<std::uint64_t, 2>{rank, weight.shape[1]}));
+  require_floating(require(adapter, names.b, std::array<std::uint64_t, 2>{weight.shape[0], rank}));
+}
+
+/// PEFT adapts every linear layer whose path is a target, or ends with a dot and a target
+/// (src/peft/tuners/tuners_utils.py, check_target_module_exists), and saves them all.
+void check_complete(const TensorSource& base, const LoraConfig& config,
+                    const std::map<std::string, FactorNames, std::less<>>& adapted,
+                    const std::string& origin) {
+  constexpr std::string_view kWeight = ".weight";
+  for (const std::string& tensor : base.names()) {
+    if (!tensor.ends_with(kWeight) || adapted.contains(tensor)) continue;
+    if (tensor == "embed_tokens.weight" || base.find(tensor)->shape.size() != 2) continue;
+    const std::string path = "." + tensor.substr(0, tensor.size() - kWeight.size());
+    for (const std::string& target : config.target_modules) {
+      if (!path.ends_with("." + target)) continue;
+      fail_field(ErrorKind::missing, origin + ": module '" + path.substr(1) + "'", "no lora_A and lora_B",
+                 "both, since target_modules names '" + target + "'", "save or download the adapter again");
+    }
+  }
 }
 
 }  // namespace
@@ -323,7 +368,7 @@ LoraConfig parse_lora_config(std::string_view json, const std::string& origin) {
   config.rank = rank_value(fields.where("r"), *rank);
   const auto alpha = fields.number("lora_alpha");
   if (!alpha) fail_field(ErrorKind::missing, fields.where("lora_alpha"), "not there", "a number");
-  config.alpha = *alpha;
+  config.alpha = alpha_value(fields.where("lora_alpha"), *alpha);
   config.rank_stabilised = fields.boolean("use_rslora").value_or(false);
   read_patterns(json, fields, "rank_pattern",
                 [&](const JsonFields& entries, const std::string& key, ModulePattern pattern) {
@@ -334,8 +379,10 @@ LoraConfig parse_lora_config(std::string_view json, const std::string& origin) {
                 [&](const JsonFields& entries, const std::string& key, ModulePattern pattern) {
                   const auto value = entries.number(key);
                   if (!value) fail_field(ErrorKind::malformed, entries.where(key), "null", "a number");
-                  config.alpha_pattern.emplace_back(std::move(pattern), *value);
+                  config.alpha_pattern.emplace_back(std::move(pattern),
+                                                    alpha_value(entries.where(key), *value));
                 });
+  config.target_modules = read_target_modules(fields);
   return config;
 }
 
@@ -366,6 +413,7 @@ std::shared_ptr<const TensorSource> merge_lora(std::shared_ptr<const TensorSourc
                    std::to_string(found.unmatched.size()) + " that it has not" + example,
                "every adapted module in the base", "the adapter was trained on another base model");
   }
+  check_complete(*base, config, adapted, origin);
   return std::make_shared<MergedSource>(std::move(base), std::move(adapter), std::move(config),
                                         std::move(adapted));
 }

@@ -35,6 +35,10 @@ struct LoraConfig {
   std::vector<std::pair<ModulePattern, std::size_t>> rank_pattern{};  ///< the first that matches wins
   std::vector<std::pair<ModulePattern, double>> alpha_pattern{};
 
+  /// Names of adapted modules: a path, or what follows one of its dots. Empty where the configuration has a
+  /// pattern instead, or limits them by layer or exclusion.
+  std::vector<std::string> target_modules{};
+
   std::size_t rank_of(std::string_view module) const;
   float scale_of(std::string_view module) const;
 };
@@ -56,7 +60,8 @@ struct LoraReport {
 /// `report`, when given, is filled even where the merge is refused for unmatched modules.
 ///
 /// Throws Error(missing | malformed | mismatch | unsupported); Error(mismatch) when a module of the adapter
-/// is not in the base, or none is.
+/// is not in the base, or none is; Error(missing) when a matrix of the base that `target_modules` names has
+/// no adapter, as in an adapter saved in part.
 std::shared_ptr<const TensorSource> merge_lora(std::shared_ptr<const TensorSource> base,
                                                const std::filesystem::path& adapter_directory,
                                                LoraReport* report = nullptr);

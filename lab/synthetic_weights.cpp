@@ -199,11 +199,16 @@ class SyntheticWeights final : public formats::TensorSource {
 
   std::span<const std::byte> stored_bytes(std::string_view name) const override {
     if (name != kEmbedding) return {};
-    std::call_once(table_made_, [this] { make_table(); });
+    const std::lock_guard lock(mutex_);
+    if (table_.size() == 0) make_table();
     return std::as_bytes(table_.span());
   }
 
-  void release(std::string_view) const override {}
+  void release(std::string_view name) const override {
+    if (name != kEmbedding) return;
+    const std::lock_guard lock(mutex_);
+    table_ = {};
+  }
 
  private:
   void make_table() const {
@@ -218,7 +223,7 @@ class SyntheticWeights final : public formats::TensorSource {
   }
 
   std::map<std::string, Tensor, std::less<>> tensors_;
-  mutable std::once_flag table_made_;
+  mutable std::mutex mutex_;
   mutable device::Buffer<std::uint16_t> table_;
 };
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "base/bus_error.hpp"
 #include "base/sha256.hpp"
 #include "base/tests/expect_error.hpp"
 
@@ -73,6 +74,28 @@ TEST_F(File, ReleasedPagesReadTheSameAgain) {
   mapped.release(mapped.bytes().subspan(10, 1));
   mapped.release({});
   EXPECT_EQ(text_of(mapped.bytes()), contents);
+}
+
+TEST_F(File, AProgramThatReadsBeyondAShortenedFilesEndNamesIt) {
+  const fs::path weights = write("weights", std::string(3 << 16, 'x'));
+  const auto read_after_shortening = [&] {
+    report_shortened_files();
+    const MappedFile other = MappedFile::open(weights);
+    const MappedFile file = MappedFile::open(weights);
+    fs::resize_file(weights, 10);
+    volatile std::byte last = file.bytes().back();
+    static_cast<void>(last);
+  };
+  EXPECT_EXIT(read_after_shortening(), testing::ExitedWithCode(2),
+              "weights: was shortened while it was read");
+}
+
+TEST_F(File, ABusErrorElsewhereStillEndsTheProgramByItsSignal) {
+  const auto raise_bus_error = [] {
+    report_shortened_files();
+    std::raise(SIGBUS);
+  };
+  EXPECT_EXIT(raise_bus_error(), testing::KilledBySignal(SIGBUS), "");
 }
 
 TEST_F(File, AnEmptyFileMapsToNoBytesAndReadsAsNoText) {

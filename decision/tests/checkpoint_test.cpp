@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "formats/safetensors.hpp"
 #include "formats/tests/support.hpp"
@@ -115,19 +116,19 @@ TEST(CheckpointFixture, OpensBothFamilies) {
   EXPECT_EQ(hybrid.head.temperature, 1.37f);
   EXPECT_EQ(hybrid.sources.adapter->matched, 31u);
   EXPECT_EQ(hybrid.sources.weights_dtype, "fp32");
-  EXPECT_EQ(hybrid.identity.size(), 64u);
+  EXPECT_EQ(hybrid.files->identity().size(), 64u);
   const Checkpoint dense = open_checkpoint(kData / "kev-tiny-dense/run", std::nullopt);
   EXPECT_EQ(dense.config.family, formats::Family::qwen3);
   EXPECT_EQ(dense.sources.adapter->matched, 21u);
-  EXPECT_NE(dense.identity, hybrid.identity);
+  EXPECT_NE(dense.files->identity(), hybrid.files->identity());
 }
 
 TEST_F(CheckpointTest, IdentityFollowsTheContents) {
-  const std::string before = open().identity;
-  EXPECT_EQ(open().identity, before);
-  EXPECT_EQ(open_checkpoint(kData / "kev-tiny-hybrid/run", std::nullopt).identity, before);
+  const std::string before = open().files->identity();
+  EXPECT_EQ(open().files->identity(), before);
+  EXPECT_EQ(open_checkpoint(kData / "kev-tiny-hybrid/run", std::nullopt).files->identity(), before);
   directory_.write("run/adapter_config.json", read_text_file(directory_ / "run/adapter_config.json") + "\n");
-  EXPECT_NE(open().identity, before);
+  EXPECT_NE(open().files->identity(), before);
 }
 
 TEST_F(CheckpointTest, TheBaseIsTakenFromTheOptionFirst) {
@@ -399,6 +400,57 @@ TEST_F(CheckpointTest, RankStabilisedScaleWithTheMatchingAlphaMeansTheSame) {
   replace("\"lora_alpha\": 16", "\"lora_alpha\": 5.656854249492381");
   directory_.write("run/adapter_config.json", text);
   expect_equal_weights(open(), plain);
+}
+
+TEST_F(CheckpointTest, TensorsThatTheModelWouldNotRunAreRefused) {
+  const std::vector<Tensor> plain = base_tensors();
+  const std::string prefix = plain.front().name.starts_with("model.") ? "model." : "";
+  for (const char* name :
+       {"layers.0.self_attn.q_proj.bias", "layers.9.mlp.up_proj.weight",
+        "layers.0.mlp.gate_proj.weight_scale_inv", "norm.bias", "embed_tokens.weight_scale"}) {
+    std::vector<Tensor> tensors = plain;
+    tensors.push_back({prefix + name, "F32", {1}, formats::test::raw<float>({1})});
+    write_base(tensors);
+    const Error error = refused();
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported) << name;
+    EXPECT_THAT(error.what(), HasSubstr(name));
+  }
+}
+
+TEST_F(CheckpointTest, TensorsOfOtherPartsOfAModelArePassedOver) {
+  std::vector<Tensor> tensors = base_tensors();
+  for (const char* name : {"lm_head.weight", "model.visual.blocks.0.attn.qkv.weight", "mtp.norm.weight",
+                           "model.layers.0.self_attn.rotary_emb.inv_freq"}) {
+    tensors.push_back({name, "F32", {1}, formats::test::raw<float>({1})});
+  }
+  write_base(tensors);
+  EXPECT_NO_THROW(open());
+}
+
+TEST_F(CheckpointTest, AConfigurationOfFewerLayersThanTheWeightsIsRefused) {
+  without_adapter();
+  std::string config = read_text_file(directory_ / "base/config.json");
+  auto json = nlohmann::json::parse(config);
+  nlohmann::json& text = json.contains("text_config") ? json["text_config"] : json;
+  text["num_hidden_layers"] = text["num_hidden_layers"].get<int>() - 1;
+  if (text.contains("layer_types")) text["layer_types"].erase(text["layer_types"].size() - 1);
+  directory_.write("base/config.json", json.dump());
+  EXPECT_EQ(refused().kind(), ErrorKind::unsupported);
+}
+
+TEST_F(CheckpointTest, AnAdapterSavedInPartIsRefused) {
+  const auto whole = formats::open_safetensors(kData / "kev-tiny-hybrid/run/adapter_model.safetensors");
+  std::vector<Tensor> tensors;
+  for (const std::string& name : whole->names()) {
+    const auto bytes = whole->stored_bytes(name);
+    if (name.find("layers.2.mlp.down_proj") != std::string::npos) continue;
+    tensors.push_back({name, std::string(to_string(whole->find(name)->type)), whole->find(name)->shape,
+                       std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())});
+  }
+  ASSERT_LT(tensors.size(), whole->names().size());
+  directory_.write("run/adapter_model.safetensors", formats::test::safetensors(tensors));
+  EXPECT_EQ(refused().kind(), ErrorKind::missing);
+  EXPECT_THAT(refused().what(), HasSubstr("layers.2.mlp.down_proj"));
 }
 
 }  // namespace

@@ -147,10 +147,10 @@ TEST(GgufCheckpointTypes, Q8_0HoldsEveryMatrixWithinHalfAStepOfItsBlock) {
 }
 
 TEST(GgufCheckpointIdentity, IsEqualForEqualFilesOnly) {
-  const auto identity = [](const char* name) { return open_gguf_checkpoint(made(name)).identity; };
+  const auto identity = [](const char* name) { return open_gguf_checkpoint(made(name)).files->identity(); };
   EXPECT_EQ(identity("kev-tiny-dense.f32"), identity("kev-tiny-dense.f32"));
   EXPECT_NE(identity("kev-tiny-dense.f32"), identity("kev-tiny-dense.bf16"));
-  EXPECT_NE(identity("kev-tiny-dense.f32"), plain("kev-tiny-dense").identity);
+  EXPECT_NE(identity("kev-tiny-dense.f32"), plain("kev-tiny-dense").files->identity());
 }
 
 TEST(GgufCheckpointDispatch, OpenCheckpointKnowsTheFileByItsMagic) {

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "base/tests/temporary_directory.hpp"
 #include "decision/tests/expect_error.hpp"
 #include "decision/tests/fixture.hpp"
 
@@ -112,6 +114,27 @@ TEST(DecisionModel, ATokenizerLargerThanTheVocabularyIsRefused) {
   Checkpoint checkpoint = open_checkpoint(run_directory("kev-tiny-dense"), std::nullopt);
   checkpoint.config.vocabulary_size = checkpoint.tokenizer.id_limit() - 1;
   expect_error(ErrorKind::mismatch, {"tokenizer"}, [&] { DecisionModel(std::move(checkpoint), {}); });
+}
+
+TEST(DecisionModel, AFileChangedBetweenOpeningAndLoadingIsRefused) {
+  const TemporaryDirectory directory;
+  directory.copy(std::filesystem::path(ASSAY_TEST_DATA) / "kev-tiny-dense/base", "base");
+  directory.copy(std::filesystem::path(ASSAY_TEST_DATA) / "kev-tiny-dense/run", "run");
+  Checkpoint checkpoint = open_checkpoint(directory / "run", std::nullopt);
+  const std::filesystem::path weights = directory / "base/model.safetensors";
+  std::filesystem::last_write_time(weights, std::filesystem::file_time_type::clock::now());
+  expect_error(ErrorKind::io, {"base/model.safetensors", "written while it was read"}, [&] { DecisionModel(std::move(checkpoint), {}); });
+}
+
+TEST(DecisionModel, ItsAnswersOutliveItsFiles) {
+  const TemporaryDirectory directory;
+  directory.copy(std::filesystem::path(ASSAY_TEST_DATA) / "kev-tiny-hybrid/base", "base");
+  directory.copy(std::filesystem::path(ASSAY_TEST_DATA) / "kev-tiny-hybrid/run", "run");
+  const auto model = DecisionModel::load(directory / "run", std::nullopt, {});
+  const Request request = record_request(fixture_records("kev-tiny-hybrid").front());
+  const auto before = model->decide(request).questions[0].logits;
+  std::filesystem::resize_file(directory / "base/model.safetensors", 0);
+  EXPECT_EQ(model->decide(request).questions[0].logits, before);
 }
 
 }  // namespace

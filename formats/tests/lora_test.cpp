@@ -348,5 +348,65 @@ TEST(LoraFiles, AnAdapterWithoutWeightsSaysWhatIsThere) {
   EXPECT_THAT(open().what(), HasSubstr("only adapter_model.bin is there"));
 }
 
+TEST(Lora, EveryModuleThatTargetModulesNamesMustBeAdapted) {
+  std::vector<test::Tensor> weights = base();
+  weights.push_back(matrix("layers.1.mlp.up_proj.weight", kRows, kColumns, kW));
+  weights.push_back(matrix("embed_tokens.weight", kRows, kColumns, kW));
+  const Memory two(weights);
+  const Memory one(adapter("base_model.model.model." + kModule));
+  json config = plain_config();
+  for (const json& targets : {json::array({"up_proj"}), json::array({"q_proj", "mlp.up_proj"}),
+                              json::array({"layers.1.mlp.up_proj"})}) {
+    config["target_modules"] = targets;
+    const Error error = error_of([&] { merge(two, one, config); });
+    EXPECT_EQ(error.kind(), ErrorKind::missing) << targets;
+    EXPECT_THAT(error.what(), HasSubstr("layers.1.mlp.up_proj")) << targets;
+  }
+  // A name is a whole part of the path; a pattern or a limit by layer is the author's own business.
+  for (const json& targets : {json::array({"p_proj"}), json::array({"layers.0.mlp.up_proj"}),
+                              json::array({"embed_tokens"}), json(".*up_proj"), json(nullptr)}) {
+    config["target_modules"] = targets;
+    EXPECT_NO_THROW(merge(two, one, config)) << targets;
+  }
+  config["target_modules"] = json::array({"up_proj"});
+  config["layers_to_transform"] = json::array({0});
+  EXPECT_NO_THROW(merge(two, one, config));
+  config["target_modules"] = json::array({"up_proj", 7});
+  config.erase("layers_to_transform");
+  EXPECT_THAT(refused(config).what(), HasSubstr("target_modules"));
+}
+
+TEST(Lora, AnAlphaBeyondFp32IsTheConfigurationsFault) {
+  json config = plain_config();
+  config["lora_alpha"] = 1e300;
+  EXPECT_THAT(refused(config).what(), HasSubstr("lora_alpha"));
+  config["lora_alpha"] = 12;
+  config["alpha_pattern"] = {{"up_proj", -1e300}};
+  EXPECT_THAT(refused(config).what(), HasSubstr("alpha_pattern.up_proj"));
+}
+
+TEST(Lora, FactorsOfAnIntegerTypeAreRefusedByName) {
+  const Memory weights(base());
+  for (const bool first : {true, false}) {
+    std::vector<test::Tensor> factors = adapter("base_model.model.model." + kModule);
+    factors[first ? 0 : 1].dtype = "I32";
+    const Memory memory(factors);
+    const Error error = error_of([&] { merge(weights, memory); });
+    EXPECT_EQ(error.kind(), ErrorKind::mismatch);
+    EXPECT_THAT(error.what(), HasSubstr(first ? "lora_A" : "lora_B"));
+    EXPECT_THAT(error.what(), HasSubstr("I32"));
+  }
+}
+
+TEST(Lora, AnAdapterOnTheLanguageModelsOutputIsNotTheBackbones) {
+  std::vector<test::Tensor> weights = base();
+  weights.push_back(matrix("lm_head.weight", kRows, kColumns, kW));
+  std::vector<test::Tensor> factors = adapter("base_model.model.model." + kModule);
+  for (test::Tensor& tensor : adapter("base_model.model.lm_head")) factors.push_back(std::move(tensor));
+  const Memory with_head(weights);
+  const Memory memory(factors);
+  EXPECT_THAT(error_of([&] { merge(with_head, memory); }).what(), HasSubstr("lm_head"));
+}
+
 }  // namespace
 }  // namespace assay::formats

@@ -49,7 +49,8 @@ class DecisionModel {
   /// "latency_ms"}. Calls from several threads are answered one after another.
   std::string decide(std::string_view request_json);
 
-  /// SHA-256 that tells this model from every other: of its files and their roles.
+  /// SHA-256 over the names, sizes and contents of the model's files. The first call reads them: seconds for
+  /// gigabytes. Throws where one was changed since the model was loaded.
   std::string identity() const;
 
  private:

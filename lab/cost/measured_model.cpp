@@ -36,7 +36,7 @@ MeasuredModel open_model(const ModelChoice& choice) {
   const std::string name = printable((path.parent_path().filename() / path.filename()).string());
   return {std::move(checkpoint.config),
           std::move(checkpoint.weights),
-          {{"identity", checkpoint.identity}, {"name", name}}};
+          {{"identity", checkpoint.files->identity()}, {"name", name}}};
 }
 
 nlohmann::ordered_json run_subject(const nlohmann::ordered_json& model, ops::Precision precision,

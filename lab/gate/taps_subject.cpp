@@ -75,7 +75,7 @@ TapsFixture read_taps(const std::filesystem::path& path) {
 TapsSubject::TapsSubject(decision::Checkpoint checkpoint, const TapsFixture& taps,
                          const ops::Selection& selection, ops::Precision precision,
                          const backbone::PartForms& parts)
-    : taps_(taps), identity_(checkpoint.identity), precision_(precision) {
+    : taps_(taps), identity_(checkpoint.files->identity()), precision_(precision) {
   check_same_model(taps, checkpoint.config);
   backbone_ = std::make_unique<backbone::Backbone>(
       std::move(checkpoint.config), std::move(checkpoint.weights), selection, threads_, nullptr, parts);
