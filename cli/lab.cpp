@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLargestRequest = std::size_t{64} << 20;
 
-void show_progress(std::string_view line) {
+void show_line(std::string_view line) {
   std::fprintf(stderr, "lab: %.*s\n", static_cast<int>(line.size()), line.data());
 }
 
@@ -80,7 +80,7 @@ struct CeilingsArguments {
 };
 
 void run_ceilings(const CeilingsArguments& arguments) {
-  const lab::Ceilings ceilings = lab::measure_ceilings(arguments.options, show_progress);
+  const lab::Ceilings ceilings = lab::measure_ceilings(arguments.options, show_line);
   arguments.output.report(lab::ReceiptKind::ceilings, ceilings_subject(ceilings, arguments.options),
                           to_json(ceilings), to_table(ceilings));
 }
@@ -128,7 +128,7 @@ void run_call_cost(CallCostArguments& arguments) {
   if (!arguments.curves.empty()) arguments.options.curves.clear();
   for (const std::string& curve : arguments.curves) arguments.options.curves.push_back(parse_curve(curve));
   const lab::CallCostReport report =
-      lab::measure_call_cost(arguments.run.choice, arguments.options, show_progress);
+      lab::measure_call_cost(arguments.run.choice, arguments.options, show_line);
   if (!arguments.plot.empty()) write_plot(arguments.plot, report);
   arguments.output.report(lab::ReceiptKind::call_cost, call_cost_subject(report), to_json(report),
                           to_table(report));
@@ -240,13 +240,13 @@ void run_profile(ProfileArguments& arguments) {
     lab::CeilingsOptions measure;
     measure.threads = options.threads;
     measure.only = true;
-    ceilings = lab::measure_ceilings(measure, show_progress);
+    ceilings = lab::measure_ceilings(measure, show_line);
   } else {
     const lab::Receipt receipt = lab::read_receipt(arguments.ceilings);
     ceilings = lab::read_ceilings(receipt);
     source = receipt.sha256;
   }
-  lab::ProfileReport report = lab::measure_profile(options, ceilings, show_progress);
+  lab::ProfileReport report = lab::measure_profile(options, ceilings, show_line);
   report.subject["ceilings"] = source;
   if (!arguments.trace.empty()) {
     write_file_atomically(arguments.trace, to_chrome_trace(report).dump() + "\n");

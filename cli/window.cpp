@@ -11,7 +11,7 @@
 namespace assay::cli {
 namespace {
 
-struct RunFlags {
+struct WindowFlags {
   std::string plan;
   std::string receipts;
   std::string lock_folder = "/tmp";
@@ -19,7 +19,7 @@ struct RunFlags {
   bool json = false;
 };
 
-void run(const RunFlags& flags) {
+void run(const WindowFlags& flags) {
   lab::WindowOptions options;
   options.lock.folder = flags.lock_folder;
   options.lock.wait = !flags.no_wait;
@@ -44,8 +44,8 @@ void compare(const std::string& first, const std::string& second) {
   print(lab::to_text(a.body));
 }
 
-void add_run(CLI::App& window) {
-  auto flags = std::make_shared<RunFlags>();
+void add_window_run(CLI::App& window) {
+  auto flags = std::make_shared<WindowFlags>();
   CLI::App* command = window.add_subcommand("run", "Time the forms of a plan against each other");
   command->add_option("plan", flags->plan, "The plan, a JSON file (docs/lab/windows.md)")->required();
   command->add_flag("--no-wait", flags->no_wait, "Fail where another window holds the device");
@@ -82,7 +82,7 @@ void add_window(CLI::App& app) {
   CLI::App* window =
       app.add_subcommand("window", "Time forms in exclusive, balanced, watched stretches of this machine");
   window->require_subcommand(1);
-  add_run(*window);
+  add_window_run(*window);
   add_compare(*window);
   add_worker(*window);
 }

@@ -23,7 +23,7 @@ constexpr std::size_t kMaxValues = std::size_t{1} << 17;
 // paid.
 constexpr std::size_t kMaxItems = std::size_t{1} << 20;
 constexpr std::size_t kMaxTreeBytes = std::size_t{64} << 20;
-constexpr int kMaxDepth = 64;
+constexpr int kMaxValueDepth = 64;
 constexpr std::size_t kMaxDimensions = 32;
 
 // Names as in CPython's Lib/pickle.py.
@@ -151,7 +151,7 @@ class TreeBuilder {
  private:
   TorchValue build_container(Id id, int depth) {
     if (std::ranges::find(path_, id) != path_.end()) fail("a value that contains itself", "a tree");
-    if (depth == kMaxDepth) fail("nesting of more than 64 levels", "a shallow tree");
+    if (depth == kMaxValueDepth) fail("nesting of more than 64 levels", "a shallow tree");
     path_.push_back(id);
     TorchValue value =
         nodes_[id].kind == Kind::dict ? build_dict(nodes_[id], depth) : build_list(nodes_[id], depth);

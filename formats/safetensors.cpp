@@ -22,8 +22,8 @@ namespace {
 constexpr std::size_t kLengthBytes = 8;
 // The reference implementation's MAX_HEADER_SIZE.
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
-constexpr std::size_t kMaxDimensions = 16;
-constexpr const char* kWeightsFile = "model.safetensors";
+constexpr std::size_t kMaxTensorRank = 16;
+constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 
 struct StoredTensor {
@@ -143,7 +143,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool number_unsigned(std::uint64_t value) override {
     if (state_ == State::shape) {
-      if (current_.info.shape.size() == kMaxDimensions) fail("a shape of more than 16 dimensions");
+      if (current_.info.shape.size() == kMaxTensorRank) fail("a shape of more than 16 dimensions");
       current_.info.shape.push_back(value);
     } else if (state_ == State::offsets) {
       if (offsets_.size() == 2) fail("data_offsets of more than two numbers");
@@ -473,20 +473,20 @@ std::shared_ptr<const TensorSource> open_sharded(const std::filesystem::path& in
 }  // namespace
 
 bool has_safetensors(const std::filesystem::path& directory) {
-  return std::filesystem::exists(directory / kWeightsFile) || std::filesystem::exists(directory / kIndexFile);
+  return std::filesystem::exists(directory / kSingleFile) || std::filesystem::exists(directory / kIndexFile);
 }
 
 std::shared_ptr<const TensorSource> open_safetensors(const std::filesystem::path& file_or_directory) {
   if (!std::filesystem::is_directory(file_or_directory)) {
     return std::make_shared<SafetensorsSource>(map_file(file_or_directory));
   }
-  const std::filesystem::path single = file_or_directory / kWeightsFile;
+  const std::filesystem::path single = file_or_directory / kSingleFile;
   if (std::filesystem::exists(single)) return std::make_shared<SafetensorsSource>(map_file(single));
   const std::filesystem::path index = file_or_directory / kIndexFile;
   if (std::filesystem::exists(index)) return open_sharded(index);
   throw Error(ErrorKind::missing, {.where = file_or_directory.string(),
                                    .found = "no weights",
-                                   .expected = std::string(kWeightsFile) + " or " + kIndexFile});
+                                   .expected = std::string(kSingleFile) + " or " + kIndexFile});
 }
 
 std::shared_ptr<const TensorSource> parse_safetensors(std::span<const std::byte> bytes,

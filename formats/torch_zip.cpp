@@ -16,7 +16,7 @@ namespace assay::formats {
 namespace {
 
 constexpr std::uint64_t kMaxInflatedBytes = std::uint64_t{64} << 20;
-constexpr std::uint64_t kMaxPickleBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMostPickleBytes = std::uint64_t{16} << 20;
 
 using Bytes = std::vector<std::byte>;
 
@@ -223,7 +223,7 @@ TorchValue parse_torch_file(std::span<const std::byte> bytes, const std::string&
     if (kept == nullptr) kept = std::make_shared<const Bytes>(archive.read(name, expected));
     return kept;
   };
-  return unpickle(archive.read("data.pkl", kMaxPickleBytes), origin, load);
+  return unpickle(archive.read("data.pkl", kMostPickleBytes), origin, load);
 }
 
 TorchValue read_torch_file(const std::filesystem::path& path) {

@@ -7,6 +7,8 @@ preset=$1
 shift
 options=("$@")
 if [[ -f build/$preset/build.ninja && ${#options[@]} -eq 0 ]]; then exit 0; fi
+# What make builds is built whole, mostly once.
+options+=(-DASSAY_UNITY=ON)
 if command -v ccache > /dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 # Someone who only wants the program need not have GoogleTest.
 if [[ $preset == release && ! -f build/release/build.ninja && $# -eq 0 ]]; then

@@ -18,7 +18,7 @@ using nlohmann::json;
 using test::error_of;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kData = ASSAY_TEST_DATA;
+const std::filesystem::path kTestData = ASSAY_TEST_DATA;
 constexpr std::size_t kRows = 11;
 constexpr std::size_t kColumns = 37;
 constexpr std::size_t kRank = 5;
@@ -28,11 +28,11 @@ json plain_config() {
   return {{"peft_type", "LORA"}, {"r", kRank}, {"lora_alpha", 12}, {"bias", "none"}};
 }
 
-LoraConfig parse(const json& config) {
+LoraConfig parse_lora(const json& config) {
   return parse_lora_config(config.dump(), "adapter_config.json");
 }
-Error refused(const json& config) {
-  return error_of([&] { parse(config); });
+Error refused_lora(const json& config) {
+  return error_of([&] { parse_lora(config); });
 }
 
 std::vector<float> random_values(std::size_t count, unsigned seed) {
@@ -74,8 +74,8 @@ std::vector<test::Tensor> base() {
 
 std::shared_ptr<const TensorSource> merge(const Memory& weights, const Memory& factors,
                                           const json& config = plain_config(), LoraReport* report = nullptr) {
-  return merge_lora(canonical_names(weights.source), parse(config), factors.source, "adapter.safetensors",
-                    report);
+  return merge_lora(canonical_names(weights.source), parse_lora(config), factors.source,
+                    "adapter.safetensors", report);
 }
 
 std::vector<float> read(const TensorSource& source, std::uint64_t first = 0, std::uint64_t count = kRows) {
@@ -172,9 +172,9 @@ TEST(Lora, PatternsFollowPeft) {
 TEST(Lora, APatternOutOfBoundsIsRefusedWhereItIsUsed) {
   json config = plain_config();
   config["rank_pattern"] = {{"(", 4}};
-  EXPECT_EQ(refused(config).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_lora(config).kind(), ErrorKind::malformed);
   config["rank_pattern"] = {{"((a*)*)*[bc]", 4}};
-  const LoraConfig slow = parse(config);
+  const LoraConfig slow = parse_lora(config);
   EXPECT_EQ(error_of([&] { slow.rank_of(std::string(60, 'a')); }).kind(), ErrorKind::malformed);
 }
 
@@ -200,18 +200,18 @@ TEST(Lora, FeaturesThatChangeWeightsAreRefusedByName) {
   for (const auto& [key, value] : features) {
     json config = plain_config();
     config[key] = value;
-    const Error error = refused(config);
+    const Error error = refused_lora(config);
     EXPECT_EQ(error.kind(), ErrorKind::unsupported) << key << " " << value;
     EXPECT_THAT(error.what(), HasSubstr("adapter_config.json: " + key));
   }
 }
 
 TEST(Lora, FieldsThatLeaveMergedWeightsAloneArePassedOver) {
-  json config = json::parse(read_text_file(kData / "kev-tiny-hybrid/run/adapter_config.json"));
-  EXPECT_EQ(parse(config).rank, 8u);
+  json config = json::parse(read_text_file(kTestData / "kev-tiny-hybrid/run/adapter_config.json"));
+  EXPECT_EQ(parse_lora(config).rank, 8u);
   config["fan_in_fan_out"] = true;
   config["init_lora_weights"] = "gaussian";
-  EXPECT_EQ(parse(config).alpha, 16);
+  EXPECT_EQ(parse_lora(config).alpha, 16);
 }
 
 TEST(Lora, ABrokenConfigurationIsRefused) {
@@ -227,12 +227,12 @@ TEST(Lora, ABrokenConfigurationIsRefused) {
                                                  {"alpha_pattern", {{"x", nullptr}}}}) {
     json config = plain_config();
     config[key] = value;
-    EXPECT_EQ(refused(config).kind(), ErrorKind::malformed) << key << " " << value;
+    EXPECT_EQ(refused_lora(config).kind(), ErrorKind::malformed) << key << " " << value;
   }
   for (const char* key : {"r", "lora_alpha"}) {
     json config = plain_config();
     config.erase(key);
-    EXPECT_EQ(refused(config).kind(), ErrorKind::missing) << key;
+    EXPECT_EQ(refused_lora(config).kind(), ErrorKind::missing) << key;
   }
 }
 
@@ -330,8 +330,8 @@ TEST(Lora, NonFiniteFactorsAndSumsAreNamed) {
 
 TEST(LoraFiles, TheFixtureMergesWhole) {
   LoraReport report;
-  const auto weights = canonical_names(open_safetensors(kData / "kev-tiny-hybrid/base"));
-  const auto merged = merge_lora(weights, kData / "kev-tiny-hybrid/run", &report);
+  const auto weights = canonical_names(open_safetensors(kTestData / "kev-tiny-hybrid/base"));
+  const auto merged = merge_lora(weights, kTestData / "kev-tiny-hybrid/run", &report);
   EXPECT_EQ(report.matched, 31u);
   const std::vector<std::uint64_t> shape = {1024, 256};
   EXPECT_NE(read_tensor(*merged, "layers.0.linear_attn.in_proj_qkv.weight", shape),
@@ -373,16 +373,16 @@ TEST(Lora, EveryModuleThatTargetModulesNamesMustBeAdapted) {
   EXPECT_NO_THROW(merge(two, one, config));
   config["target_modules"] = json::array({"up_proj", 7});
   config.erase("layers_to_transform");
-  EXPECT_THAT(refused(config).what(), HasSubstr("target_modules"));
+  EXPECT_THAT(refused_lora(config).what(), HasSubstr("target_modules"));
 }
 
 TEST(Lora, AnAlphaBeyondFp32IsTheConfigurationsFault) {
   json config = plain_config();
   config["lora_alpha"] = 1e300;
-  EXPECT_THAT(refused(config).what(), HasSubstr("lora_alpha"));
+  EXPECT_THAT(refused_lora(config).what(), HasSubstr("lora_alpha"));
   config["lora_alpha"] = 12;
   config["alpha_pattern"] = {{"up_proj", -1e300}};
-  EXPECT_THAT(refused(config).what(), HasSubstr("alpha_pattern.up_proj"));
+  EXPECT_THAT(refused_lora(config).what(), HasSubstr("alpha_pattern.up_proj"));
 }
 
 TEST(Lora, FactorsOfAnIntegerTypeAreRefusedByName) {

@@ -19,7 +19,7 @@ using test::safetensors_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kData = ASSAY_TEST_DATA;
+const std::filesystem::path kFixtures = ASSAY_TEST_DATA;
 
 /// Two tensors: a [2, 3] in F32 at 0 to 24, b [2] in BF16 at 24 to 28.
 std::string small_file() {
@@ -27,12 +27,12 @@ std::string small_file() {
       {{"a", "F32", {2, 3}, test::raw<float>({0, 1, 2, 3, 4, 5})}, {"b", "BF16", {2}, test::bf16({6, 7})}});
 }
 
-Error refused(std::string_view file) {
+Error refused_file(std::string_view file) {
   return error_of([&] { parse_safetensors(bytes_of(file), "test.safetensors"); });
 }
 
-Error refused(const std::string& header, std::size_t data_bytes) {
-  return refused(safetensors_of(header, std::string(data_bytes, '\0')));
+Error refused_file(const std::string& header, std::size_t data_bytes) {
+  return refused_file(safetensors_of(header, std::string(data_bytes, '\0')));
 }
 
 std::vector<float> rows(const TensorSource& source, std::string_view name, std::uint64_t first,
@@ -85,7 +85,7 @@ TEST(Safetensors, AFileCutAtAnyByteIsRefused) {
   const std::string file = small_file();
   for (std::size_t size = 0; size < file.size(); ++size) {
     SCOPED_TRACE(size);
-    EXPECT_EQ(refused(file.substr(0, size)).kind(), ErrorKind::malformed);
+    EXPECT_EQ(refused_file(file.substr(0, size)).kind(), ErrorKind::malformed);
   }
 }
 
@@ -115,26 +115,27 @@ TEST(Safetensors, RefusesAHeaderLengthThatIsAbsurdOrDoesNotFit) {
        {~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{100'000'001}, std::uint64_t{200}}) {
     std::string file = small_file().substr(0, 100);
     std::memcpy(file.data(), &length, sizeof length);
-    EXPECT_EQ(refused(file).kind(), ErrorKind::malformed) << length;
+    EXPECT_EQ(refused_file(file).kind(), ErrorKind::malformed) << length;
   }
 }
 
 TEST(Safetensors, RefusesOverlapsHolesAndUncoveredBytes) {
   const std::string a = entry("a", "F32", "[2]", "[0,8]");
-  EXPECT_THAT(refused("{" + a + "," + entry("b", "F32", "[2]", "[4,12]") + "}", 12).what(),
+  EXPECT_THAT(refused_file("{" + a + "," + entry("b", "F32", "[2]", "[4,12]") + "}", 12).what(),
               HasSubstr("overlap"));
-  EXPECT_THAT(refused("{" + a + "," + entry("b", "F32", "[2]", "[0,8]") + "}", 8).what(),
+  EXPECT_THAT(refused_file("{" + a + "," + entry("b", "F32", "[2]", "[0,8]") + "}", 8).what(),
               HasSubstr("overlap"));
-  EXPECT_THAT(refused("{" + a + "," + entry("b", "F32", "[1]", "[12,16]") + "}", 16).what(),
+  EXPECT_THAT(refused_file("{" + a + "," + entry("b", "F32", "[1]", "[12,16]") + "}", 16).what(),
               HasSubstr("without a hole"));
-  EXPECT_THAT(refused("{" + entry("a", "F32", "[1]", "[4,8]") + "}", 8).what(), HasSubstr("without a hole"));
-  EXPECT_THAT(refused("{" + a + "}", 9).what(), HasSubstr("9 data bytes"));
+  EXPECT_THAT(refused_file("{" + entry("a", "F32", "[1]", "[4,8]") + "}", 8).what(),
+              HasSubstr("without a hole"));
+  EXPECT_THAT(refused_file("{" + a + "}", 9).what(), HasSubstr("9 data bytes"));
 }
 
 TEST(Safetensors, RefusesRangesThatLeaveTheFileOrContradictTheShape) {
   for (const char* offsets : {"[0,9]", "[8,0]", "[0,4]", "[0,18446744073709551615]",
                               "[18446744073709551608,18446744073709551615]"}) {
-    const Error error = refused("{" + entry("weights", "F32", "[2]", offsets) + "}", 8);
+    const Error error = refused_file("{" + entry("weights", "F32", "[2]", offsets) + "}", 8);
     EXPECT_EQ(error.kind(), ErrorKind::malformed) << offsets;
     EXPECT_THAT(error.what(), HasSubstr("test.safetensors: tensor 'weights'"));
   }
@@ -143,7 +144,7 @@ TEST(Safetensors, RefusesRangesThatLeaveTheFileOrContradictTheShape) {
 TEST(Safetensors, RefusesShapesWhoseSizeOverflows) {
   for (const char* shape : {"[4294967296,4294967296]", "[9223372036854775808,2]", "[4611686018427387905,4]",
                             "[18446744073709551615]", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"}) {
-    EXPECT_EQ(refused("{" + entry("a", "F32", shape, "[0,4]") + "}", 4).kind(), ErrorKind::malformed)
+    EXPECT_EQ(refused_file("{" + entry("a", "F32", shape, "[0,4]") + "}", 4).kind(), ErrorKind::malformed)
         << shape;
   }
 }
@@ -158,10 +159,10 @@ TEST(Safetensors, KnowsScalarsAndEmptyTensors) {
 }
 
 TEST(Safetensors, RefusesElementTypesByName) {
-  const Error unknown = refused("{" + entry("a", "F33", "[1]", "[0,4]") + "}", 4);
+  const Error unknown = refused_file("{" + entry("a", "F33", "[1]", "[0,4]") + "}", 4);
   EXPECT_EQ(unknown.kind(), ErrorKind::malformed);
   EXPECT_THAT(unknown.what(), HasSubstr("tensor 'a': element type 'F33'"));
-  const Error later = refused("{" + entry("a", "F8_E4M3", "[4]", "[0,4]") + "}", 4);
+  const Error later = refused_file("{" + entry("a", "F8_E4M3", "[4]", "[0,4]") + "}", 4);
   EXPECT_EQ(later.kind(), ErrorKind::unsupported);
   EXPECT_THAT(later.what(), HasSubstr("F8_E4M3"));
 }
@@ -195,13 +196,13 @@ TEST(Safetensors, RefusesHeadersOfAnotherForm) {
       R"({"__metadata__":{"a":{}}})",
       "{\"\xff\":3}"};
   for (const std::string& header : headers) {
-    EXPECT_EQ(refused(header, 4).kind(), ErrorKind::malformed) << header;
+    EXPECT_EQ(refused_file(header, 4).kind(), ErrorKind::malformed) << header;
   }
 }
 
 TEST(Safetensors, DeepNestingIsRefusedWithoutDeepRecursion) {
-  EXPECT_EQ(refused(R"({"a":)" + std::string(1 << 20, '['), 0).kind(), ErrorKind::malformed);
-  EXPECT_EQ(refused(R"({"a":{"shape":)" + std::string(1 << 20, '['), 0).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_file(R"({"a":)" + std::string(1 << 20, '['), 0).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_file(R"({"a":{"shape":)" + std::string(1 << 20, '['), 0).kind(), ErrorKind::malformed);
 }
 
 TEST(Safetensors, EveryFiniteHalfConvertsExactly) {
@@ -261,7 +262,7 @@ TEST(Safetensors, AnElementIsCountedFromTheTensorsStart) {
 }
 
 TEST(SafetensorsFiles, TheFixtureReadsTheSameAfterItsPagesAreReleased) {
-  const auto source = open_safetensors(kData / "kev-tiny-hybrid/base");
+  const auto source = open_safetensors(kFixtures / "kev-tiny-hybrid/base");
   const TensorInfo& info =
       require(*source, "model.embed_tokens.weight", std::array<std::uint64_t, 2>{1536, 256});
   const std::vector<float> before = read_tensor(*source, info.name, info.shape);
@@ -298,7 +299,7 @@ class ShardedTest : public ::testing::Test {
   static std::string full_map() {
     return R"({"t0":")" + shard(0) + R"(","t1":")" + shard(1) + R"(","t2":")" + shard(2) + R"("})";
   }
-  Error refused() {
+  Error refused_file() {
     return error_of([&] { open_safetensors(directory_.path()); });
   }
 
@@ -320,14 +321,14 @@ TEST_F(ShardedTest, ReadsEachTensorFromItsShard) {
 TEST_F(ShardedTest, AMissingShardIsNamed) {
   index(full_map());
   std::filesystem::remove(directory_ / shard(1));
-  const Error error = refused();
+  const Error error = refused_file();
   EXPECT_EQ(error.kind(), ErrorKind::missing);
   EXPECT_THAT(error.what(), HasSubstr("the shard " + shard(1)));
 }
 
 TEST_F(ShardedTest, ATensorThatItsShardDoesNotHoldIsNamed) {
   index(R"({"t0":")" + shard(0) + R"(","t1":")" + shard(0) + R"("})");
-  const Error error = refused();
+  const Error error = refused_file();
   EXPECT_EQ(error.kind(), ErrorKind::missing);
   EXPECT_THAT(error.what(), HasSubstr("tensor 't1': not in " + shard(0)));
 }
@@ -336,7 +337,7 @@ TEST_F(ShardedTest, AShardOutsideTheDirectoryIsRefused) {
   for (const char* name :
        {"../model.safetensors", "/etc/passwd", "sub/model.safetensors", "..", ".", "", "a\\\\b"}) {
     index(R"({"t0":")" + std::string(name) + R"("})");
-    const Error error = refused();
+    const Error error = refused_file();
     EXPECT_EQ(error.kind(), ErrorKind::malformed) << name;
     EXPECT_THAT(error.what(), HasSubstr("weight_map"));
   }
@@ -346,7 +347,7 @@ TEST_F(ShardedTest, ABrokenIndexIsNamed) {
   for (const char* text : {"", "{", "[]", "{}", R"({"weight_map":3})", R"({"weight_map":{"t0":3}})",
                            R"({"weight_map":{"t0":null}})", R"({"weight_map":{"t0":"a","t0":"b"}})"}) {
     directory_.write("model.safetensors.index.json", text);
-    const Error error = refused();
+    const Error error = refused_file();
     EXPECT_EQ(error.kind(), ErrorKind::malformed) << text;
     EXPECT_THAT(error.what(), HasSubstr("model.safetensors.index.json"));
   }
@@ -355,7 +356,7 @@ TEST_F(ShardedTest, ABrokenIndexIsNamed) {
 TEST_F(ShardedTest, ATruncatedShardIsNamed) {
   index(full_map());
   directory_.write(shard(2), "short");
-  EXPECT_THAT(refused().what(), HasSubstr(shard(2)));
+  EXPECT_THAT(refused_file().what(), HasSubstr(shard(2)));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using test::Pickle;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kData = ASSAY_TEST_DATA;
+const std::filesystem::path kTorchData = ASSAY_TEST_DATA;
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
@@ -31,17 +31,17 @@ TorchValue parse(const std::string& file) {
 TorchValue load(const Pickle& pickle, Entries storages = {}) {
   return parse(archive(pickle.done(), std::move(storages)));
 }
-Error refused(const std::string& file) {
+Error refused_zip(const std::string& file) {
   return error_of([&] { parse(file); });
 }
-Error refused(const Pickle& pickle, Entries storages = {}) {
-  return refused(archive(pickle.done(), std::move(storages)));
+Error refused_zip(const Pickle& pickle, Entries storages = {}) {
+  return refused_zip(archive(pickle.done(), std::move(storages)));
 }
 
 const std::string kSix = test::raw<float>({0, 1, 2, 3, 4, 5});
 
 TEST(TorchFile, ReadsTheFixturesHead) {
-  const TorchValue head = read_torch_file(kData / "kev-tiny-hybrid/run/head.pt");
+  const TorchValue head = read_torch_file(kTorchData / "kev-tiny-hybrid/run/head.pt");
   ASSERT_NE(head.dict(), nullptr);
   EXPECT_EQ(*head.find("base")->string(), "../base");
   EXPECT_TRUE(head.find("base_revision")->is_none());
@@ -192,12 +192,12 @@ TEST(TorchFile, CodeIsRefusedByName) {
   for (const auto& [module, name] : functions) {
     Pickle call;
     call.global(module, name).op("(").text("true").op("tR");
-    const Error error = refused(call);
+    const Error error = refused_zip(call);
     EXPECT_EQ(error.kind(), ErrorKind::unsupported) << name;
     EXPECT_THAT(error.what(), HasSubstr("head.pt: would run code: " + module + "." + name));
     Pickle later;
     later.text(module).text(name).op("\x93)R");
-    EXPECT_THAT(refused(later).what(), HasSubstr("would run code: " + module + "." + name));
+    EXPECT_THAT(refused_zip(later).what(), HasSubstr("would run code: " + module + "." + name));
   }
 }
 
@@ -205,37 +205,37 @@ TEST(TorchFile, OperationsThatBuildObjectsAreRefused) {
   for (const char* op : {"o", "\x81", "\x92", "\x82\x01", "P0\n", "\x8f", "\x91"}) {
     Pickle pickle;
     pickle.op("N").op(op);
-    EXPECT_EQ(refused(pickle).kind(), ErrorKind::unsupported) << op;
+    EXPECT_EQ(refused_zip(pickle).kind(), ErrorKind::unsupported) << op;
   }
   Pickle instance;
   instance.op("(ios\nsystem\n");
-  EXPECT_EQ(refused(instance).kind(), ErrorKind::unsupported);
+  EXPECT_EQ(refused_zip(instance).kind(), ErrorKind::unsupported);
   Pickle state;
   state.op("]}b");
-  EXPECT_THAT(refused(state).what(), HasSubstr("would run code"));
+  EXPECT_THAT(refused_zip(state).what(), HasSubstr("would run code"));
 }
 
 TEST(TorchFile, CyclesAreRefused) {
   Pickle list;
   list.op("]q\x01h\x01\x61");
-  EXPECT_THAT(refused(list).what(), HasSubstr("contains itself"));
+  EXPECT_THAT(refused_zip(list).what(), HasSubstr("contains itself"));
   Pickle dict;
   dict.op("}q\x01").text("self").op("h\x01s");
-  EXPECT_THAT(refused(dict).what(), HasSubstr("contains itself"));
+  EXPECT_THAT(refused_zip(dict).what(), HasSubstr("contains itself"));
   Pickle far;
   far.op("]q\x01]q\x02h\x01\x61\x61");
-  EXPECT_THAT(refused(far).what(), HasSubstr("contains itself"));
+  EXPECT_THAT(refused_zip(far).what(), HasSubstr("contains itself"));
 }
 
 TEST(TorchFile, SharingThatGrowsWithoutBoundIsRefused) {
   Pickle laughs;
   laughs.op("](").text("ha").op("\x65q\x01");
   for (int level = 0; level < 50; ++level) laughs.op("](h\x01h\x01h\x01h\x01\x65q\x01");
-  EXPECT_EQ(refused(laughs).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(laughs).kind(), ErrorKind::malformed);
   Pickle strings;
   strings.op("](").text(std::string(1 << 20, 'x')).op("q\x01");
   for (int i = 0; i < 100; ++i) strings.op("h\x01");
-  EXPECT_EQ(refused(strings.op("\x65")).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(strings.op("\x65")).kind(), ErrorKind::malformed);
 }
 
 TEST(TorchFile, CopiesOfAContainerAreCounted) {
@@ -260,15 +260,16 @@ TEST(TorchFile, CopiesOfAContainerAreCounted) {
     for (int i = 0; i < 1000; ++i) pickle.op("h\x03h\x02R");
     return pickle.op("\x65");
   };
-  EXPECT_THAT(refused(copies("torch\nSize\n", "N")).what(), HasSubstr("too many values in its containers"));
-  EXPECT_THAT(refused(copies("collections\nOrderedDict\n", "NN\x86")).what(),
+  EXPECT_THAT(refused_zip(copies("torch\nSize\n", "N")).what(),
+              HasSubstr("too many values in its containers"));
+  EXPECT_THAT(refused_zip(copies("collections\nOrderedDict\n", "NN\x86")).what(),
               HasSubstr("too many values in its containers"));
 }
 
 TEST(TorchFile, DeepNestingIsRefused) {
   Pickle deep;
   deep.op(std::string(100000, ']')).op(std::string(99999, 'a'));
-  EXPECT_THAT(refused(deep).what(), HasSubstr("64 levels"));
+  EXPECT_THAT(refused_zip(deep).what(), HasSubstr("64 levels"));
 }
 
 TEST(TorchFile, AbsurdCountsAreRefusedBeforeTheyAreAllocated) {
@@ -276,13 +277,13 @@ TEST(TorchFile, AbsurdCountsAreRefusedBeforeTheyAreAllocated) {
     Pickle pickle;
     return pickle.op(op).op(std::string(bytes, '\xff'));
   };
-  EXPECT_EQ(refused(op_with("X", 4)).kind(), ErrorKind::malformed);
-  EXPECT_EQ(refused(op_with("T", 4)).kind(), ErrorKind::malformed);
-  EXPECT_EQ(refused(op_with("\x8d", 8)).kind(), ErrorKind::malformed);
-  EXPECT_EQ(refused(op_with("\x8a", 256)).kind(), ErrorKind::malformed);
-  EXPECT_EQ(refused(Pickle().op(std::string((1 << 20) + 1, ']'))).kind(), ErrorKind::malformed);
-  EXPECT_EQ(refused(Pickle().op(std::string((1 << 20) + 1, '('))).kind(), ErrorKind::malformed);
-  EXPECT_EQ(refused(Pickle().op("N").op(std::string((1 << 20) + 1, '2'))).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(op_with("X", 4)).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(op_with("T", 4)).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(op_with("\x8d", 8)).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(op_with("\x8a", 256)).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(Pickle().op(std::string((1 << 20) + 1, ']'))).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(Pickle().op(std::string((1 << 20) + 1, '('))).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(Pickle().op("N").op(std::string((1 << 20) + 1, '2'))).kind(), ErrorKind::malformed);
   // A memo index is a name, not a size.
   EXPECT_EQ(*load(Pickle().integer(3).op("r\xff\xff\xff\xff")).integer(), 3);
 }
@@ -296,13 +297,13 @@ TEST(TorchFile, StackAndMemoMistakesAreRefused) {
         "NNR",     "NQ",    ")Q",       "I\n",  "Ix\n",  "Fx\n",      "L99999999999999999999L\n",
         "K",       "M\x01", "G1234567", "I5",   "cos",   "\x80\x06N", "\x95",
         "NN\x93"}) {
-    const Error error = refused(Pickle().op(ops));
+    const Error error = refused_zip(Pickle().op(ops));
     EXPECT_EQ(error.kind(), ErrorKind::malformed) << ops << ": " << error.what();
   }
 }
 
 TEST(TorchFile, AKeyTwiceIsRefused) {
-  EXPECT_THAT(refused(Pickle().op("}(").text("a").integer(1).text("a").integer(2).op("u")).what(),
+  EXPECT_THAT(refused_zip(Pickle().op("}(").text("a").integer(1).text("a").integer(2).op("u")).what(),
               HasSubstr("the key 'a' twice"));
 }
 
@@ -327,7 +328,7 @@ TEST(TorchFile, ViewsThatLeaveTheirStorageAreRefused) {
   for (const auto& [offset, shape, strides] : views) {
     Pickle pickle;
     pickle.tensor("FloatStorage", "0", 6, offset, shape, strides);
-    const Error error = refused(pickle, {{"0", kSix}});
+    const Error error = refused_zip(pickle, {{"0", kSix}});
     EXPECT_EQ(error.kind(), ErrorKind::malformed) << error.what();
   }
 }
@@ -335,14 +336,15 @@ TEST(TorchFile, ViewsThatLeaveTheirStorageAreRefused) {
 TEST(TorchFile, StoragesOfAnotherSizeOrNotThereAreNamed) {
   Pickle pickle;
   pickle.tensor("FloatStorage", "0", 6, 0, {6}, {1});
-  EXPECT_THAT(refused(pickle, {{"0", kSix + "x"}}).what(), HasSubstr("storage '0': 25 bytes; expected 24"));
-  EXPECT_EQ(refused(pickle, {{"1", kSix}}).kind(), ErrorKind::missing);
+  EXPECT_THAT(refused_zip(pickle, {{"0", kSix + "x"}}).what(),
+              HasSubstr("storage '0': 25 bytes; expected 24"));
+  EXPECT_EQ(refused_zip(pickle, {{"1", kSix}}).kind(), ErrorKind::missing);
   Pickle huge;
   huge.tensor("FloatStorage", "0", std::int64_t{1} << 62, 0, {6}, {1});
-  EXPECT_EQ(refused(huge, {{"0", kSix}}).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(huge, {{"0", kSix}}).kind(), ErrorKind::malformed);
   Pickle negative;
   negative.tensor("FloatStorage", "0", -1, 0, {6}, {1});
-  EXPECT_EQ(refused(negative, {{"0", kSix}}).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(negative, {{"0", kSix}}).kind(), ErrorKind::malformed);
 }
 
 TEST(TorchFile, NonFiniteValuesAreNamed) {
@@ -357,20 +359,20 @@ TEST(TorchFile, NonFiniteValuesAreNamed) {
 TEST(TorchFile, BigEndianAndLegacyFilesAreUnsupported) {
   const std::string big =
       test::zip_of({{"head/data.pkl", Pickle().integer(1).done()}, {"head/byteorder", "big"}});
-  EXPECT_EQ(refused(big).kind(), ErrorKind::unsupported);
-  EXPECT_THAT(refused(big).what(), HasSubstr("big-endian"));
-  const Error legacy = refused(Pickle().integer(1).done());
+  EXPECT_EQ(refused_zip(big).kind(), ErrorKind::unsupported);
+  EXPECT_THAT(refused_zip(big).what(), HasSubstr("big-endian"));
+  const Error legacy = refused_zip(Pickle().integer(1).done());
   EXPECT_EQ(legacy.kind(), ErrorKind::unsupported);
   EXPECT_THAT(legacy.what(), HasSubstr("before 1.6"));
 }
 
 TEST(TorchFile, AnArchiveWithoutOnePickleIsRefused) {
-  EXPECT_EQ(refused(test::zip_of({{"head/version", "3"}})).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(test::zip_of({{"head/version", "3"}})).kind(), ErrorKind::malformed);
   const std::string pickle = Pickle().integer(1).done();
-  EXPECT_EQ(refused(test::zip_of({{"a/data.pkl", pickle}, {"b/data.pkl", pickle}})).kind(),
+  EXPECT_EQ(refused_zip(test::zip_of({{"a/data.pkl", pickle}, {"b/data.pkl", pickle}})).kind(),
             ErrorKind::malformed);
-  EXPECT_EQ(refused("PK").kind(), ErrorKind::malformed);
-  EXPECT_EQ(refused("").kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip("PK").kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip("").kind(), ErrorKind::malformed);
 }
 
 TEST(TorchFile, CompressedEntriesAreReadWithinABound) {
@@ -382,14 +384,14 @@ TEST(TorchFile, CompressedEntriesAreReadWithinABound) {
   const std::string bomb =
       test::zip_of({{"head/data.pkl", pickle.done()}, {"head/data/0", std::string(kLarge, '\0')}}, true);
   ASSERT_LT(bomb.size(), std::size_t{1} << 20);
-  EXPECT_THAT(refused(bomb).what(), HasSubstr("exceed 64 MiB"));
+  EXPECT_THAT(refused_zip(bomb).what(), HasSubstr("exceed 64 MiB"));
 }
 
 TEST(TorchFile, AFileCutAtAnyByteIsRefused) {
   Pickle pickle;
   pickle.tensor("FloatStorage", "0", 6, 0, {6}, {1});
   const std::string file = archive(pickle.done(), {{"0", kSix}});
-  for (std::size_t size = 0; size < file.size(); ++size) refused(file.substr(0, size));
+  for (std::size_t size = 0; size < file.size(); ++size) refused_zip(file.substr(0, size));
 }
 
 TEST(TorchFile, APickleCutAtAnyByteIsRefused) {
@@ -397,9 +399,10 @@ TEST(TorchFile, APickleCutAtAnyByteIsRefused) {
   pickle.op("}(").text("w").tensor("FloatStorage", "0", 6, 0, {6}, {1}).op("u");
   const std::string whole = pickle.done();
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_EQ(refused(archive(whole.substr(0, size), {{"0", kSix}})).kind(), ErrorKind::malformed) << size;
+    EXPECT_EQ(refused_zip(archive(whole.substr(0, size), {{"0", kSix}})).kind(), ErrorKind::malformed)
+        << size;
   }
-  EXPECT_EQ(refused(archive(whole + "x", {{"0", kSix}})).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(archive(whole + "x", {{"0", kSix}})).kind(), ErrorKind::malformed);
 }
 
 TEST(TorchFile, AnyByteOfThePickleChangedIsReadOrRefusedCleanly) {
@@ -422,10 +425,10 @@ TEST(TorchFile, AnyByteOfThePickleChangedIsReadOrRefusedCleanly) {
 }
 
 TEST(TorchFile, ADamagedStorageIsFoundByItsChecksum) {
-  std::string file = read_text_file(kData / "kev-tiny-hybrid/run/head.pt");
+  std::string file = read_text_file(kTorchData / "kev-tiny-hybrid/run/head.pt");
   const std::size_t at = file.size() / 2;
   file[at] = static_cast<char>(file[at] ^ 1);
-  EXPECT_EQ(refused(file).kind(), ErrorKind::malformed);
+  EXPECT_EQ(refused_zip(file).kind(), ErrorKind::malformed);
 }
 
 }  // namespace

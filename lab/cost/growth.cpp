@@ -15,25 +15,25 @@
 namespace assay::lab {
 namespace {
 
-constexpr std::size_t kMaxLength = 65'536;
+constexpr std::size_t kLongestCall = 65'536;
 
-void require(bool holds, std::string_view where, std::string found, std::string expected) {
+void check(bool holds, std::string_view where, std::string found, std::string expected) {
   if (holds) return;
   throw Error(ErrorKind::invalid_argument, {std::string(where), std::move(found), std::move(expected)});
 }
 
 void check(const GrowthOptions& options) {
-  require(options.shortest >= 1, "shortest call", fmt::format("{}", options.shortest), "1 token or more");
-  require(options.longest > options.shortest && options.longest <= kMaxLength, "longest call",
-          fmt::format("{}", options.longest),
-          fmt::format("more than the shortest, {}, at most {}", options.shortest, kMaxLength));
-  require(options.calls >= GrowthOptions::kMinCalls && options.calls <= GrowthOptions::kMaxCalls, "calls",
-          fmt::format("{}", options.calls),
-          fmt::format("{} to {}", GrowthOptions::kMinCalls, GrowthOptions::kMaxCalls));
-  require(std::isfinite(options.threshold) && options.threshold > 0, "threshold",
-          fmt::format("{}", options.threshold), "bytes a call, over 0");
-  require(options.confidence > 0.5 && options.confidence < 1, "confidence",
-          fmt::format("{}", options.confidence), "over 0.5 and under 1");
+  check(options.shortest >= 1, "shortest call", fmt::format("{}", options.shortest), "1 token or more");
+  check(options.longest > options.shortest && options.longest <= kLongestCall, "longest call",
+        fmt::format("{}", options.longest),
+        fmt::format("more than the shortest, {}, at most {}", options.shortest, kLongestCall));
+  check(options.calls >= GrowthOptions::kMinCalls && options.calls <= GrowthOptions::kMaxCalls, "calls",
+        fmt::format("{}", options.calls),
+        fmt::format("{} to {}", GrowthOptions::kMinCalls, GrowthOptions::kMaxCalls));
+  check(std::isfinite(options.threshold) && options.threshold > 0, "threshold",
+        fmt::format("{}", options.threshold), "bytes a call, over 0");
+  check(options.confidence > 0.5 && options.confidence < 1, "confidence",
+        fmt::format("{}", options.confidence), "over 0.5 and under 1");
 }
 
 /// splitmix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014): the same order
@@ -113,8 +113,8 @@ std::string_view to_string(GrowthVerdict verdict) {
 
 GrowthAnalysis analyze_growth(const std::vector<double>& bytes, const GrowthOptions& options) {
   check(options);
-  require(bytes.size() >= GrowthOptions::kMinCalls, "samples of held bytes", fmt::format("{}", bytes.size()),
-          fmt::format("{} or more", GrowthOptions::kMinCalls));
+  check(bytes.size() >= GrowthOptions::kMinCalls, "samples of held bytes", fmt::format("{}", bytes.size()),
+        fmt::format("{} or more", GrowthOptions::kMinCalls));
   GrowthAnalysis analysis;
   analysis.block_calls = bytes.size() / GrowthOptions::kBlocks;
   analysis.block_medians = medians_of_blocks(bytes, analysis.block_calls);

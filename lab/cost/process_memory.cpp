@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kRollup = "/proc/self/smaps_rollup";
 constexpr const char* kStatus = "/proc/self/status";
 // Each holds under 2 KiB; a kernel that adds fields has room.
-constexpr std::size_t kLargest = std::size_t{64} << 10;
+constexpr std::size_t kMostValue = std::size_t{64} << 10;
 
 constexpr std::array<std::pair<const char*, std::size_t ProcessMemory::*>, 7> kFields{{
     {"resident", &ProcessMemory::resident},
@@ -81,7 +81,7 @@ ProcessMemory parse_process_memory(std::string_view smaps_rollup, std::string_vi
 
 ProcessMemory process_memory() {
   if (::access(kRollup, R_OK) != 0) no_rollup();
-  return parse_process_memory(read_text_file(kRollup, kLargest), read_text_file(kStatus, kLargest));
+  return parse_process_memory(read_text_file(kRollup, kMostValue), read_text_file(kStatus, kMostValue));
 }
 
 nlohmann::ordered_json to_json(const ProcessMemory& memory) {

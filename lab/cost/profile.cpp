@@ -23,10 +23,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 using backbone::OpCall;
 
-constexpr std::size_t kMaxTokens = 65'536;
+constexpr std::size_t kMostTokens = 65'536;
 constexpr std::size_t kMaxPasses = 100;
 
-void require_range(std::string_view flag, std::size_t value, std::size_t low, std::size_t high) {
+void check_range(std::string_view flag, std::size_t value, std::size_t low, std::size_t high) {
   if (value >= low && value <= high) return;
   throw Error(ErrorKind::invalid_argument,
               {std::string(flag), fmt::format("{}", value), fmt::format("{} to {}", low, high)});
@@ -114,7 +114,7 @@ ProfileReport profile_call(const ProfileOptions& options, const Ceilings& ceilin
                            const std::function<void(std::string_view)>& progress) {
   const ops::Selection forms = ops::select_forms(options.precision, options.forms);
   const MeasuredModel model = open_model(options.choice);
-  require_range("--tokens", options.tokens, 1, std::min(kMaxTokens, model.config.max_positions));
+  check_range("--tokens", options.tokens, 1, std::min(kMostTokens, model.config.max_positions));
   device::ThreadPool threads(options.threads);
   backbone::Backbone backbone(model.config, model.weights, forms, threads);
   const std::vector<std::int32_t> tokens = some_tokens(model.config, options.tokens);
@@ -261,8 +261,8 @@ ProfileReport make_profile(std::vector<ProfilePass> passes, const Ceilings& ceil
 
 ProfileReport measure_profile(const ProfileOptions& options, const Ceilings& ceilings,
                               const std::function<void(std::string_view)>& progress) {
-  require_range("--passes", options.passes, 1, kMaxPasses);
-  require_range("--tokens", options.tokens, 1, kMaxTokens);
+  check_range("--passes", options.passes, 1, kMaxPasses);
+  check_range("--tokens", options.tokens, 1, kMostTokens);
   return options.request ? profile_request(options, ceilings, progress)
                          : profile_call(options, ceilings, progress);
 }

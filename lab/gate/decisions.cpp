@@ -11,7 +11,7 @@
 namespace assay::lab {
 namespace {
 
-constexpr std::size_t kFailuresShown = 5;  // of each kind
+constexpr std::size_t kRowsShown = 5;  // of each kind
 constexpr double kExactMaxDelta = 1e-4;
 
 double top_two_margin(const std::vector<double>& probabilities) {
@@ -28,10 +28,10 @@ void add_failures(const std::vector<RowComparison>& rows,
   std::size_t count = 0;
   for (const RowComparison& row : rows) {
     if (!failed(row)) continue;
-    if (++count <= kFailuresShown) verdict.failures.push_back(fmt::format("{}: {}", row.name, describe(row)));
+    if (++count <= kRowsShown) verdict.failures.push_back(fmt::format("{}: {}", row.name, describe(row)));
   }
-  if (count > kFailuresShown)
-    verdict.failures.push_back(fmt::format("and {} more rows like it", count - kFailuresShown));
+  if (count > kRowsShown)
+    verdict.failures.push_back(fmt::format("and {} more rows like it", count - kRowsShown));
 }
 
 void find_failures(const std::vector<RowComparison>& rows, const DecisionBar& bar, DecisionVerdict& verdict) {

@@ -9,7 +9,7 @@
 namespace assay::lab {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr std::size_t kFrame = 1024;
 constexpr std::size_t kHop = 512;
 constexpr double kPowerFloor = 1e-10;
@@ -157,8 +157,8 @@ NumericMeasures measure(const Values& x, const Values& y, std::size_t first, std
   }
   count_collapses(x, y, first, count, measures);
   const bool equal = measures.max_abs == 0;
-  measures.nrmse = equal ? 0 : sums.xx > 0 ? std::sqrt(sums.error / sums.xx) : kInfinity;
-  measures.snr_db = equal ? kInfinity : sums.xx > 0 ? -20 * std::log10(measures.nrmse) : -kInfinity;
+  measures.nrmse = equal ? 0 : sums.xx > 0 ? std::sqrt(sums.error / sums.xx) : kUnbounded;
+  measures.snr_db = equal ? kUnbounded : sums.xx > 0 ? -20 * std::log10(measures.nrmse) : -kUnbounded;
   if (equal) {
     measures.pearson = 1;
   } else if (!is_constant(x, first, count) && !is_constant(y, first, count)) {

@@ -20,7 +20,7 @@ namespace {
 constexpr int kGitFatal = 128;
 constexpr std::size_t kLargestOutput = std::size_t{256} << 20;
 
-struct Outcome {
+struct CommandOutcome {
   int status = 0;
   std::string out;
   std::string error;
@@ -100,7 +100,7 @@ pid_t spawn_git(std::vector<std::string> arguments, const Pipe& out, const Pipe&
 }
 
 /// Reads both pipes until the child closes them; reading one to its end first could block the other.
-void drain(Pipe& out, Pipe& error, Outcome& outcome) {
+void drain(Pipe& out, Pipe& error, CommandOutcome& outcome) {
   std::array<pollfd, 2> wanted{{{out.ends[0], POLLIN, 0}, {error.ends[0], POLLIN, 0}}};
   std::array<std::string*, 2> texts{&outcome.out, &outcome.error};
   std::array<char, 65536> buffer{};
@@ -130,7 +130,7 @@ int wait_for(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-Outcome run_git(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
+CommandOutcome run_git(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
   std::vector<std::string> line{"git", "-C", folder.string(), "-c", "core.quotePath=false"};
   line.insert(line.end(), arguments.begin(), arguments.end());
   Pipe out;
@@ -138,7 +138,7 @@ Outcome run_git(const std::filesystem::path& folder, const std::vector<std::stri
   const pid_t child = spawn_git(std::move(line), out, error);
   out.close_end(1);
   error.close_end(1);
-  Outcome outcome;
+  CommandOutcome outcome;
   drain(out, error, outcome);
   out.close_end(0);
   error.close_end(0);
@@ -152,7 +152,7 @@ std::string trimmed(std::string text) {
 }
 
 std::string checked(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
-  Outcome outcome = run_git(folder, arguments);
+  CommandOutcome outcome = run_git(folder, arguments);
   if (outcome.status != 0) {
     throw Error(ErrorKind::io, {.where = "git " + arguments.front() + " in " + folder.string(),
                                 .found = trimmed(outcome.error)});
@@ -160,7 +160,7 @@ std::string checked(const std::filesystem::path& folder, const std::vector<std::
   return std::move(outcome.out);
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
+std::vector<std::string> pieces_of(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
   while (begin < text.size()) {
@@ -174,7 +174,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }  // namespace
 
 std::optional<GitRepository> GitRepository::find(const std::filesystem::path& folder) {
-  const Outcome outcome = run_git(folder, {"rev-parse", "--show-toplevel"});
+  const CommandOutcome outcome = run_git(folder, {"rev-parse", "--show-toplevel"});
   if (outcome.status == 0) return GitRepository(trimmed(outcome.out));
   if (outcome.status == kGitFatal && outcome.error.find("not a git repository") != std::string::npos) {
     return std::nullopt;
@@ -183,7 +183,7 @@ std::optional<GitRepository> GitRepository::find(const std::filesystem::path& fo
 }
 
 std::optional<std::string> GitRepository::head() const {
-  const Outcome outcome = run_git(root_, {"rev-parse", "--verify", "--quiet", "HEAD^{commit}"});
+  const CommandOutcome outcome = run_git(root_, {"rev-parse", "--verify", "--quiet", "HEAD^{commit}"});
   return outcome.status == 0 ? std::optional(trimmed(outcome.out)) : std::nullopt;
 }
 
@@ -201,7 +201,7 @@ std::vector<std::string> GitRepository::uncommitted(const std::vector<std::strin
   if (!excluded.empty()) arguments.push_back(":(top,exclude,literal)" + excluded);
   std::vector<std::string> changed;
   constexpr std::size_t kStatusWidth = 3;
-  for (const std::string& line : split(checked(root_, arguments), '\0')) {
+  for (const std::string& line : pieces_of(checked(root_, arguments), '\0')) {
     if (line.size() > kStatusWidth) changed.push_back(line.substr(kStatusWidth));
   }
   return changed;
@@ -209,7 +209,7 @@ std::vector<std::string> GitRepository::uncommitted(const std::vector<std::strin
 
 std::vector<std::string> GitRepository::commits_touching(const std::string& path) const {
   if (!head()) return {};
-  return split(
+  return pieces_of(
       checked(root_, {"rev-list", "--reverse", "--full-history", "HEAD", "--", ":(top,literal)" + path}),
       '\n');
 }
@@ -217,9 +217,10 @@ std::vector<std::string> GitRepository::commits_touching(const std::string& path
 std::vector<std::string> GitRepository::paths_ever(const std::string& path) const {
   if (!head()) return {};
   std::vector<std::string> paths;
-  for (std::string& name : split(checked(root_, {"log", "--full-history", "-m", "--no-renames", "--format=",
-                                                 "--name-only", "-z", "HEAD", "--", ":(top,literal)" + path}),
-                                 '\0')) {
+  for (std::string& name :
+       pieces_of(checked(root_, {"log", "--full-history", "-m", "--no-renames", "--format=", "--name-only",
+                                 "-z", "HEAD", "--", ":(top,literal)" + path}),
+                 '\0')) {
     // Between commits git puts a newline before the next name.
     name.erase(0, name.find_first_not_of('\n'));
     if (!name.empty()) paths.push_back(std::move(name));
@@ -233,7 +234,7 @@ std::vector<GitRepository::Entry> GitRepository::files(const std::string& commit
   // A line is "mode blob <id>\t<path>".
   std::vector<std::string> arguments{"ls-tree", "-r", "-z", "--full-tree", commit, "--"};
   if (!path.empty()) arguments.push_back(path);
-  for (const std::string& line : split(checked(root_, arguments), '\0')) {
+  for (const std::string& line : pieces_of(checked(root_, arguments), '\0')) {
     const std::size_t tab = line.find('\t');
     const std::size_t space = line.rfind(' ', tab);
     if (tab == std::string::npos || space == std::string::npos) continue;

@@ -125,7 +125,7 @@ device::Buffer<char> written_pages(std::size_t bytes) {
   return pages;
 }
 
-GrowthOptions quick() {
+GrowthOptions quick_growth() {
   GrowthOptions options;
   options.shortest = 1;
   options.longest = 300;
@@ -139,7 +139,7 @@ TEST(Growth, FlagsABufferKeptPerDistinctCallLength) {
     if (kept.find(length) == kept.end()) kept.emplace(length, written_pages(64 * length));
   };
   const HeldBytes held;
-  const GrowthReport report = measure_growth(quick(), call, [&] { return held(); });
+  const GrowthReport report = measure_growth(quick_growth(), call, [&] { return held(); });
   EXPECT_EQ(report.analysis.verdict, GrowthVerdict::growing) << to_table(report);
   EXPECT_EQ(report.distinct_lengths, 200u);
 }
@@ -149,7 +149,7 @@ TEST(Growth, FlagsALeakOfAPageACall) {
   kept.reserve(1000);
   const auto call = [&](std::size_t /*length*/) { kept.push_back(written_pages(4096)); };
   const HeldBytes held;
-  const GrowthReport report = measure_growth(quick(), call, [&] { return held(); });
+  const GrowthReport report = measure_growth(quick_growth(), call, [&] { return held(); });
   EXPECT_EQ(report.analysis.verdict, GrowthVerdict::growing) << to_table(report);
   EXPECT_NEAR(report.analysis.slope, 4096, 1500);
 }
@@ -163,7 +163,7 @@ TEST(Growth, PassesAScratchThatGrowsToTheLongestCallAndAOneOffBuffer) {
     if (++calls == 120) late = written_pages(std::size_t{4} << 20);
   };
   const HeldBytes held;
-  const GrowthReport report = measure_growth(quick(), call, [&] { return held(); });
+  const GrowthReport report = measure_growth(quick_growth(), call, [&] { return held(); });
   EXPECT_EQ(report.analysis.verdict, GrowthVerdict::not_growing) << to_table(report);
   EXPECT_GE(report.bytes.back() - report.bytes.front(), 4 * kMiB);
 }
@@ -171,7 +171,7 @@ TEST(Growth, PassesAScratchThatGrowsToTheLongestCallAndAOneOffBuffer) {
 TEST(Growth, ReportsWhatItMeasured) {
   std::size_t bytes = 0;
   const GrowthReport report = measure_growth(
-      quick(), [&](std::size_t) { bytes += 10'000; }, [&] { return bytes; });
+      quick_growth(), [&](std::size_t) { bytes += 10'000; }, [&] { return bytes; });
   const nlohmann::ordered_json json = to_json(report);
   EXPECT_EQ(json["verdict"], "growing");
   EXPECT_EQ(json["slope_bytes_per_call"], 10'000.0);

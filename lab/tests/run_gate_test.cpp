@@ -18,7 +18,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-std::string data(const std::string& name) {
+std::string data_path(const std::string& name) {
   return std::string(ASSAY_TEST_DATA "/") + name;
 }
 
@@ -135,7 +135,7 @@ TEST(OpGate, EveryFormThatRunsHerePassesItsGateAndItsArmsAreRed) {
     const std::string name = form.op == "matmul" ? "op-matmul-" + precision : "op-" + std::string(form.op);
     GateTarget target{.precision = form.info.precision};
     target.forms.emplace(form.op, form.info.name);
-    const auto reports = execute_gate(read_gate_file(data("../../lab/gates/" + name + ".json")), target);
+    const auto reports = execute_gate(read_gate_file(data_path("../../lab/gates/" + name + ".json")), target);
     ASSERT_EQ(reports.size(), 1u);
     EXPECT_TRUE(reports[0].pass()) << to_text(reports[0]);
     ++judged;
@@ -156,7 +156,8 @@ TEST(OpGate, AFormThatIsWrongInOneValueFails) {
   ops::Selection selection = ops::select_forms(ops::Precision::fp32);
   selection.matmul = &faulty;
   OpSubject subject("matmul", 1, selection, ops::Precision::fp32);
-  const GateReport report = run_gate(read_gate_file(data("../../lab/gates/op-matmul-fp32.json")), subject);
+  const GateReport report =
+      run_gate(read_gate_file(data_path("../../lab/gates/op-matmul-fp32.json")), subject);
   EXPECT_FALSE(report.verdict.pass());
   EXPECT_THAT(report.verdict.failures, Contains(HasSubstr("n=")));
 }
@@ -175,9 +176,9 @@ TEST(OpGate, TheSameSeedGivesTheSameCases) {
 class OnACheckpoint : public testing::Test {
  protected:
   void SetUp() override {
-    model_ = decision::DecisionModel::load(data("kev-tiny-dense/run"), std::nullopt,
+    model_ = decision::DecisionModel::load(data_path("kev-tiny-dense/run"), std::nullopt,
                                            {.precision = ops::Precision::fp32});
-    fixture_ = read_decision_fixture(data("kev-tiny-dense.fixture.json"));
+    fixture_ = read_decision_fixture(data_path("kev-tiny-dense.fixture.json"));
     fixture_.records.resize(12);
   }
 
@@ -227,33 +228,35 @@ TEST_F(OnACheckpoint, StatesAreSwappedOnlyWhereThereAreSeveral) {
 }
 
 TEST(TapsGate, LayersEqualTheOraclesAndTapsOfAnotherModelAreRefused) {
-  const GateFile gate = read_gate_file(data("../../lab/gates/taps-fp32.json"));
-  GateTarget target{.model = data("kev-tiny-hybrid/run"),
-                    .fixtures = {data("kev-tiny-hybrid.fixture.taps.safetensors")}};
+  const GateFile gate = read_gate_file(data_path("../../lab/gates/taps-fp32.json"));
+  GateTarget target{.model = data_path("kev-tiny-hybrid/run"),
+                    .fixtures = {data_path("kev-tiny-hybrid.fixture.taps.safetensors")}};
   const auto reports = execute_gate(gate, target);
   EXPECT_TRUE(reports.at(0).pass()) << to_text(reports[0]);
   EXPECT_EQ(reports[0].verdict.measures["arrays"], 5);
-  target.fixtures = {data("kev-tiny-dense.fixture.taps.safetensors")};
+  target.fixtures = {data_path("kev-tiny-dense.fixture.taps.safetensors")};
   expect_error(ErrorKind::mismatch, "taps of 3 layers", [&] { execute_gate(gate, target); });
 }
 
 TEST(ExecuteGate, WhatIsMissingOrTooMuchIsSaid) {
-  const auto gate = [](const std::string& name) { return read_gate_file(data("../../lab/gates/" + name)); };
+  const auto gate = [](const std::string& name) {
+    return read_gate_file(data_path("../../lab/gates/" + name));
+  };
   const auto refused = [&](const std::string& part, const std::string& name, const GateTarget& target) {
     expect_error(ErrorKind::invalid_argument, part, [&] { execute_gate(gate(name), target); });
   };
   refused("no model", "decision-fp32.json", {});
-  refused("no fixture", "decision-fp32.json", {.model = data("kev-tiny-dense/run")});
-  refused("neither: the gate is of an op", "op-rope.json", {.model = data("kev-tiny-dense/run")});
+  refused("no fixture", "decision-fp32.json", {.model = data_path("kev-tiny-dense/run")});
+  refused("neither: the gate is of an op", "op-rope.json", {.model = data_path("kev-tiny-dense/run")});
   expect_error(ErrorKind::mismatch, "a run at bf16",
                [&] { execute_gate(gate("decision-fp32.json"), {.precision = ops::Precision::bf16}); });
   GateFile own = gate("decision-fp32.json");
-  own.fixtures = {{data("kev-tiny-dense.fixture.json"), std::string(64, '0')}};
+  own.fixtures = {{data_path("kev-tiny-dense.fixture.json"), std::string(64, '0')}};
   expect_error(ErrorKind::mismatch, "that the gate pins",
-               [&] { execute_gate(own, {.model = data("kev-tiny-dense/run")}); });
+               [&] { execute_gate(own, {.model = data_path("kev-tiny-dense/run")}); });
   expect_error(ErrorKind::invalid_argument, "the gate names its own", [&] {
-    execute_gate(own,
-                 {.model = data("kev-tiny-dense/run"), .fixtures = {data("kev-tiny-dense.fixture.json")}});
+    execute_gate(own, {.model = data_path("kev-tiny-dense/run"),
+                       .fixtures = {data_path("kev-tiny-dense.fixture.json")}});
   });
 }
 

@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
-const std::string kGate(64, 'a');
+const std::string kGateName(64, 'a');
 
 /// Receipts of `gated_delta_rule` forms at fp32: its default is chunk_16.
 class Select : public testing::Test {
@@ -25,7 +25,7 @@ class Select : public testing::Test {
     receipts_.push_back(
         write_receipt(folder_.path(), make_receipt(kind, std::move(subject), std::move(result))));
   }
-  void gate(const std::string& form, bool pass, const std::string& sha256 = kGate) {
+  void gate(const std::string& form, bool pass, const std::string& sha256 = kGateName) {
     add(ReceiptKind::gate,
         {{"type", "op"},
          {"op", "gated_delta_rule"},
@@ -49,7 +49,9 @@ class Select : public testing::Test {
     add(ReceiptKind::window, {{"forms", {form(baseline), form(candidate)}}},
         {{"clean", clean}, {"pairs", Json::array({std::move(pair)})}});
   }
-  SelectionReport report() { return select_by_receipts(receipts_, {{kGate, "op-gdr"}}, this_machine().id); }
+  SelectionReport report() {
+    return select_by_receipts(receipts_, {{kGateName, "op-gdr"}}, this_machine().id);
+  }
   FormJudgement of(const SelectionReport& report, const std::string& form) {
     for (const FormJudgement& judgement : report.judgements) {
       if (judgement.op == "gated_delta_rule" && judgement.form == form &&
@@ -136,7 +138,7 @@ TEST_F(Select, AFailedRunRefusesTheFormsInIt) {
       {{"type", "decision"},
        {"forms", "matmul=vector gated_delta_rule=chunk_16"},
        {"precision", "fp32"},
-       {"gate", {{"name", "decision-fp32"}, {"sha256", kGate}}}},
+       {"gate", {{"name", "decision-fp32"}, {"sha256", kGateName}}}},
       {{"result", "FAIL"}});
   EXPECT_EQ(chosen(report()), "vector");
   EXPECT_THAT(of(report(), "chunk_16").why, HasSubstr("decision-fp32 failed"));
@@ -158,7 +160,7 @@ TEST_F(Select, ReceiptsOfOtherDevicesAndOldGatesAreNotUsed) {
   EXPECT_EQ(chosen(report()), "");
   EXPECT_THAT(report().unused, testing::ElementsAre(HasSubstr("none of those that stand")));
   gate("chunk_16", true);
-  const SelectionReport other = select_by_receipts(receipts_, {{kGate, "op-gdr"}}, "cpu-elsewhere");
+  const SelectionReport other = select_by_receipts(receipts_, {{kGateName, "op-gdr"}}, "cpu-elsewhere");
   EXPECT_EQ(chosen(other), "");
   EXPECT_EQ(other.unused.size(), 2u);
 }

@@ -14,22 +14,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json example() {
+Json example_plan() {
   return Json::parse(R"({
-    "schema": "assay.window-plan/1", "name": "example", "device": "cpu",
+    "schema": "assay.window-plan/1", "name": "example_plan", "device": "cpu",
     "items": [{"name": "row", "shape": "kev-tiny", "row_tokens": 40, "questions": 2},
               {"name": "product", "op": "matmul", "sizes": {"m": 3, "n": 32, "k": 64}, "calls": 4}],
     "forms": [{"name": "a", "precision": "fp32"},
               {"name": "b", "ops": {"gated_delta_rule": "reference"}, "threads": 1, "call_tokens": 64}]})");
 }
 
-WindowPlan parse(const Json& json) {
+WindowPlan parse_plan(const Json& json) {
   return parse_window_plan(json.dump(), "plan.json");
 }
 
 TEST(WindowPlan, DefaultsAreThoseThatTheHeaderStates) {
-  const WindowPlan plan = parse(example());
-  EXPECT_EQ(plan.name, "example");
+  const WindowPlan plan = parse_plan(example_plan());
+  EXPECT_EQ(plan.name, "example_plan");
   EXPECT_EQ(plan.sha256.size(), 64u);
   ASSERT_EQ(plan.items.size(), 2u);
   EXPECT_EQ(plan.items[0].settling_runs, 0u);
@@ -48,7 +48,7 @@ TEST(WindowPlan, DefaultsAreThoseThatTheHeaderStates) {
 }
 
 TEST(WindowPlan, EveryFieldIsRead) {
-  Json json = example();
+  Json json = example_plan();
   json["processes"] = 3;
   json["repetitions"] = 4;
   json["warm_ups"] = 0;
@@ -57,7 +57,7 @@ TEST(WindowPlan, EveryFieldIsRead) {
   json["limits"] = {{"other_cpu", 0.1}, {"available_memory_bytes", 5}};
   json["rule"] = {{"min_ratio", 1.1}, {"seed", 9}};
   json["ceilings"] = {{"fp32_flops", 1e11}};
-  const WindowPlan plan = parse(json);
+  const WindowPlan plan = parse_plan(json);
   EXPECT_EQ(plan.processes, 3u);
   EXPECT_EQ(plan.repetitions, 4u);
   EXPECT_EQ(plan.warm_ups, 0u);
@@ -147,9 +147,9 @@ TEST(WindowPlan, BadInputIsRefusedWithItsPlace) {
   };
   for (const BadPlan& bad : cases) {
     SCOPED_TRACE(bad.message);
-    Json json = example();
+    Json json = example_plan();
     bad.spoil(json);
-    expect_error(bad.kind, bad.message, [&] { parse(json); });
+    expect_error(bad.kind, bad.message, [&] { parse_plan(json); });
   }
   expect_error(ErrorKind::malformed, "plan.json", [] { parse_window_plan("{", "plan.json"); });
   expect_error(ErrorKind::missing, "no-plan.json", [] { read_window_plan("no-plan.json"); });
@@ -158,14 +158,14 @@ TEST(WindowPlan, BadInputIsRefusedWithItsPlace) {
 TEST(WindowPlan, PathsAreRelativeToThePlansFolder) {
   const TemporaryDirectory folder;
   folder.write("plans/request.json", "{}");
-  Json json = example();
+  Json json = example_plan();
   json["items"] = {{{"name", "r"}, {"model", "."}, {"request", "request.json"}}};
   const auto file = folder.write("plans/plan.json", json.dump());
   EXPECT_EQ(read_window_plan(file).items[0].request, folder / "plans/request.json");
 }
 
 TEST(WorkSet, EveryOpRunsAndCountsItsWork) {
-  Json json = example();
+  Json json = example_plan();
   json["items"] = Json::array();
   const auto add = [&](const char* op, const Json& sizes) {
     json["items"].push_back({{"name", op}, {"op", op}, {"sizes", sizes}});
@@ -178,7 +178,7 @@ TEST(WorkSet, EveryOpRunsAndCountsItsWork) {
   add("rms_norm", {{"rows", 3}, {"dim", 64}});
   add("swiglu", {{"rows", 3}, {"dim", 64}});
   ASSERT_EQ(json["items"].size(), timed_ops().size());
-  const WindowPlan plan = parse(json);
+  const WindowPlan plan = parse_plan(json);
   for (const WindowForm& form : plan.forms) {
     WorkSet set(plan, form);
     for (std::size_t i = 0; i < set.size(); ++i) {

@@ -25,7 +25,7 @@ namespace {
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
 constexpr mode_t kForEveryone = 0666;
 
-[[noreturn]] void refuse(const std::filesystem::path& file, std::string found, std::string advice = {}) {
+[[noreturn]] void refuse_lock(const std::filesystem::path& file, std::string found, std::string advice = {}) {
   throw Error(ErrorKind::io, {.where = file.string(),
                               .found = std::move(found),
                               .expected = "a lock file",
@@ -39,22 +39,22 @@ int open_or_create(const std::filesystem::path& file) {
   while (true) {
     const int existing = ::open(file.c_str(), kFlags);
     if (existing >= 0) return existing;
-    if (errno == ELOOP) refuse(file, "a symbolic link", "remove it");
-    if (errno != ENOENT) refuse(file, std::string("cannot be opened: ") + std::strerror(errno));
+    if (errno == ELOOP) refuse_lock(file, "a symbolic link", "remove it");
+    if (errno != ENOENT) refuse_lock(file, std::string("cannot be opened: ") + std::strerror(errno));
     const int created = ::open(file.c_str(), kFlags | O_CREAT | O_EXCL, kForEveryone);
     if (created >= 0) {
       ::fchmod(created, kForEveryone);
       return created;
     }
-    if (errno != EEXIST) refuse(file, std::string("cannot be made: ") + std::strerror(errno));
+    if (errno != EEXIST) refuse_lock(file, std::string("cannot be made: ") + std::strerror(errno));
   }
 }
 
 void check_regular(int descriptor, const std::filesystem::path& file) {
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0) refuse(file, std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) refuse(file, "not a regular file", "remove it");
-  if (status.st_nlink > 1) refuse(file, "a file with several names", "remove it");
+  if (::fstat(descriptor, &status) != 0) refuse_lock(file, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) refuse_lock(file, "not a regular file", "remove it");
+  if (status.st_nlink > 1) refuse_lock(file, "a file with several names", "remove it");
 }
 
 /// Whether the name still leads to the file that is open: it may have been removed between open and lock.
@@ -85,7 +85,7 @@ void write_holder(int descriptor, const std::filesystem::path& file, const std::
       "\n";
   if (::ftruncate(descriptor, 0) != 0 ||
       ::pwrite(descriptor, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    refuse(file, std::string("cannot be written: ") + std::strerror(errno));
+    refuse_lock(file, std::string("cannot be written: ") + std::strerror(errno));
   }
 }
 
@@ -100,7 +100,7 @@ void wait_for_lock(int descriptor, const std::filesystem::path& file, const Lock
   std::string told;
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) refuse(file, std::string("cannot be locked: ") + std::strerror(errno));
+    if (errno != EWOULDBLOCK) refuse_lock(file, std::string("cannot be locked: ") + std::strerror(errno));
     std::string holder = describe_holder(descriptor);
     if (!options.wait) refuse_taken(file, holder);
     if (options.cancelled && options.cancelled()) {

@@ -334,15 +334,15 @@ const TimedOp& find_op(std::string_view op, const std::string& where) {
                                        .expected = fmt::format("one of {}", fmt::join(timed_ops(), ", "))});
 }
 
-[[noreturn]] void refuse(const std::string& where, std::string found, std::string expected) {
+[[noreturn]] void refuse_work(const std::string& where, std::string found, std::string expected) {
   throw Error(ErrorKind::invalid_argument,
               {.where = where, .found = std::move(found), .expected = std::move(expected)});
 }
 
 void check_multiple(const OpSizes& sizes, const char* part, const char* whole, const std::string& where) {
   if (!sizes.contains(part) || sizes.at(whole) % sizes.at(part) == 0) return;
-  refuse(where, fmt::format("{} {} on {} {}", whole, sizes.at(whole), part, sizes.at(part)),
-         fmt::format("{} a multiple of {}", whole, part));
+  refuse_work(where, fmt::format("{} {} on {} {}", whole, sizes.at(whole), part, sizes.at(part)),
+              fmt::format("{} a multiple of {}", whole, part));
 }
 
 }  // namespace
@@ -358,25 +358,26 @@ void check_op(std::string_view op, const OpSizes& sizes, const std::string& wher
   for (const std::string_view name : known.sizes) {
     const auto found = sizes.find(std::string(name));
     if (found == sizes.end()) {
-      refuse(where, fmt::format("no size '{}'", name),
-             fmt::format("{} of {}", fmt::join(known.sizes, ", "), op));
+      refuse_work(where, fmt::format("no size '{}'", name),
+                  fmt::format("{} of {}", fmt::join(known.sizes, ", "), op));
     }
     const std::size_t least = name == "inherited" ? 0 : 1;
     if (found->second < least || found->second > kLargestSize) {
-      refuse(where, fmt::format("{} {}", name, found->second), fmt::format("{} to {}", least, kLargestSize));
+      refuse_work(where, fmt::format("{} {}", name, found->second),
+                  fmt::format("{} to {}", least, kLargestSize));
     }
   }
   if (sizes.size() > known.sizes.size()) {
-    refuse(where, fmt::format("{} sizes", sizes.size()),
-           fmt::format("{} of {} and no others", fmt::join(known.sizes, ", "), op));
+    refuse_work(where, fmt::format("{} sizes", sizes.size()),
+                fmt::format("{} of {} and no others", fmt::join(known.sizes, ", "), op));
   }
   check_multiple(sizes, "kv_heads", "heads", where);
   check_multiple(sizes, "key_heads", "value_heads", where);
   if (op == "causal_conv1d" && (sizes.at("width") < 2 || sizes.at("width") > 8)) {
-    refuse(where, fmt::format("width {}", sizes.at("width")), "2 to 8");
+    refuse_work(where, fmt::format("width {}", sizes.at("width")), "2 to 8");
   }
   if (const double bytes = known.bytes(sizes); bytes > kMostBytes) {
-    refuse(where, fmt::format("values of {:.1f} GiB", bytes / (kMostBytes / 16)), "at most 16 GiB");
+    refuse_work(where, fmt::format("values of {:.1f} GiB", bytes / (kMostBytes / 16)), "at most 16 GiB");
   }
 }
 

@@ -26,8 +26,8 @@ constexpr std::size_t kMostRowTokens = 8192;
 constexpr std::size_t kMostQuestions = 255;
 constexpr std::size_t kMostThreads = 1024;
 
-[[noreturn]] void refuse(std::string where, std::string found, std::string expected,
-                         std::string advice = {}) {
+[[noreturn]] void refuse_plan(std::string where, std::string found, std::string expected,
+                              std::string advice = {}) {
   throw Error(ErrorKind::invalid_argument, {.where = std::move(where),
                                             .found = std::move(found),
                                             .expected = std::move(expected),
@@ -38,7 +38,7 @@ std::size_t read_count(JsonReader& reader, const char* name, std::size_t otherwi
                        std::size_t high) {
   const std::size_t value = reader.optional<std::uint64_t>(name).value_or(otherwise);
   if (value < low || value > high) {
-    refuse(reader.where(name), std::to_string(value), fmt::format("{} to {}", low, high));
+    refuse_plan(reader.where(name), std::to_string(value), fmt::format("{} to {}", low, high));
   }
   return value;
 }
@@ -46,7 +46,7 @@ std::size_t read_count(JsonReader& reader, const char* name, std::size_t otherwi
 double read_number(JsonReader& reader, const char* name, double otherwise, double low, double high) {
   const double value = reader.optional<double>(name).value_or(otherwise);
   if (!(value >= low && value <= high)) {
-    refuse(reader.where(name), fmt::format("{:g}", value), fmt::format("{:g} to {:g}", low, high));
+    refuse_plan(reader.where(name), fmt::format("{:g}", value), fmt::format("{:g} to {:g}", low, high));
   }
   return value;
 }
@@ -54,7 +54,7 @@ double read_number(JsonReader& reader, const char* name, double otherwise, doubl
 std::string read_name(JsonReader& reader, const char* name) {
   auto value = reader.required<std::string>(name);
   if (value.empty() || value.size() > 100 || value.find_first_of("\n\t") != std::string::npos) {
-    refuse(reader.where(name), in_quotes(value), "a name of 1 to 100 characters on one line");
+    refuse_plan(reader.where(name), in_quotes(value), "a name of 1 to 100 characters on one line");
   }
   return value;
 }
@@ -64,7 +64,7 @@ void refuse_same_names(const std::vector<Named>& list, const std::string& where)
   std::set<std::string> names;
   for (const Named& entry : list) {
     if (!names.insert(entry.name).second) {
-      refuse(where, "two of the name " + in_quotes(entry.name), "different names");
+      refuse_plan(where, "two of the name " + in_quotes(entry.name), "different names");
     }
   }
 }
@@ -72,7 +72,7 @@ void refuse_same_names(const std::vector<Named>& list, const std::string& where)
 /// Paths stand in a plan relative to its folder, so that a plan means the same from wherever it is run.
 std::filesystem::path read_path(JsonReader& reader, const char* name, const std::filesystem::path& folder) {
   const auto text = reader.required<std::string>(name);
-  if (text.empty()) refuse(reader.where(name), "\"\"", "a path");
+  if (text.empty()) refuse_plan(reader.where(name), "\"\"", "a path");
   const std::filesystem::path path(text);
   std::filesystem::path full = path.is_absolute() ? path : (folder / path).lexically_normal();
   std::error_code failed;
@@ -103,7 +103,7 @@ WindowItem read_item(JsonReader reader, const std::filesystem::path& folder) {
   const int kinds =
       (reader.has("model") ? 1 : 0) + (reader.has("shape") ? 1 : 0) + (reader.has("op") ? 1 : 0);
   if (kinds != 1) {
-    refuse(reader.where(), fmt::format("{} of 'model', 'shape' and 'op'", kinds), "exactly one of them");
+    refuse_plan(reader.where(), fmt::format("{} of 'model', 'shape' and 'op'", kinds), "exactly one of them");
   }
   if (reader.has("op")) {
     read_op(reader, item);
@@ -125,7 +125,7 @@ ops::Precision read_precision(JsonReader& reader) {
   for (const ops::Precision precision : {ops::Precision::fp32, ops::Precision::bf16}) {
     if (text == ops::to_string(precision)) return precision;
   }
-  refuse(reader.where("precision"), in_quotes(text), "fp32 or bf16");
+  refuse_plan(reader.where("precision"), in_quotes(text), "fp32 or bf16");
 }
 
 WindowForm read_form(JsonReader reader) {
@@ -197,7 +197,7 @@ Alive read_alive(JsonReader& reader) {
   for (const Alive alive : {Alive::rounds, Alive::together, Alive::one}) {
     if (text == to_string(alive)) return alive;
   }
-  refuse(reader.where("alive"), in_quotes(text), "rounds, together or one");
+  refuse_plan(reader.where("alive"), in_quotes(text), "rounds, together or one");
 }
 
 void require_cpu(JsonReader& reader, WindowPlan& plan) {
@@ -216,8 +216,8 @@ void read_lists(JsonReader& reader, WindowPlan& plan, const std::filesystem::pat
   for (JsonReader& form : reader.required<std::vector<JsonReader>>("forms")) {
     plan.forms.push_back(read_form(std::move(form)));
   }
-  if (plan.items.empty()) refuse(reader.where("items"), "no item", "one or more");
-  if (plan.forms.empty()) refuse(reader.where("forms"), "no form", "one or more");
+  if (plan.items.empty()) refuse_plan(reader.where("items"), "no item", "one or more");
+  if (plan.forms.empty()) refuse_plan(reader.where("forms"), "no form", "one or more");
   refuse_same_names(plan.items, reader.where("items"));
   refuse_same_names(plan.forms, reader.where("forms"));
 }
@@ -225,14 +225,15 @@ void read_lists(JsonReader& reader, WindowPlan& plan, const std::filesystem::pat
 void check_order(JsonReader& reader, const WindowPlan& plan) {
   const std::size_t cycle = order_cycle(plan.forms.size());
   if (plan.repetitions % cycle != 0) {
-    refuse(reader.where("repetitions"), std::to_string(plan.repetitions),
-           fmt::format("a multiple of {}, the balanced order of {} forms", cycle, plan.forms.size()),
-           fmt::format("use {}", (plan.repetitions / cycle + 1) * cycle));
+    refuse_plan(reader.where("repetitions"), std::to_string(plan.repetitions),
+                fmt::format("a multiple of {}, the balanced order of {} forms", cycle, plan.forms.size()),
+                fmt::format("use {}", (plan.repetitions / cycle + 1) * cycle));
   }
   const double samples = static_cast<double>(plan.items.size()) * static_cast<double>(plan.forms.size()) *
                          static_cast<double>(plan.processes * plan.repetitions);
   if (samples > static_cast<double>(kMostSamples)) {
-    refuse(reader.where(), fmt::format("{:.0f} samples", samples), fmt::format("at most {}", kMostSamples));
+    refuse_plan(reader.where(), fmt::format("{:.0f} samples", samples),
+                fmt::format("at most {}", kMostSamples));
   }
 }
 
@@ -251,7 +252,8 @@ std::string_view to_string(Alive alive) {
 }
 
 WindowPlan parse_window_plan(std::string_view text, const std::string& file) {
-  if (find_invalid_utf8(file)) refuse(printable(file), "a path that is not UTF-8", "one that JSON can hold");
+  if (find_invalid_utf8(file))
+    refuse_plan(printable(file), "a path that is not UTF-8", "one that JSON can hold");
   JsonFile json = parse_json_text(text, file);
   JsonReader& reader = json.root;
   WindowPlan plan;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{16} << 20;
 
-[[noreturn]] void refuse(std::string_view file, std::string_view text, std::string expected) {
+[[noreturn]] void refuse_text(std::string_view file, std::string_view text, std::string expected) {
   throw Error(ErrorKind::malformed,
               {.where = std::string(file), .found = in_quotes(text), .expected = std::move(expected)});
 }
@@ -92,11 +92,11 @@ std::vector<std::filesystem::path> numbered(const std::filesystem::path& folder,
 CpuTicks parse_cpu_ticks(std::string_view proc_stat) {
   enum : std::size_t { user, nice, system, idle, iowait, irq, softirq, steal, count };
   std::optional<std::string_view> line = line_after(proc_stat, "cpu ");
-  if (!line) refuse("/proc/stat", proc_stat, "a line of all processors");
+  if (!line) refuse_text("/proc/stat", proc_stat, "a line of all processors");
   std::array<std::uint64_t, count> ticks{};
   for (std::uint64_t& value : ticks) {
     const auto number = to_number<std::uint64_t>(take_word(*line));
-    if (!number) refuse("/proc/stat", proc_stat, "eight counts in the line of all processors");
+    if (!number) refuse_text("/proc/stat", proc_stat, "eight counts in the line of all processors");
     value = *number;
   }
   return {.busy = ticks[user] + ticks[nice] + ticks[system] + ticks[irq] + ticks[softirq],
@@ -109,7 +109,7 @@ LoadAverage parse_load(std::string_view proc_loadavg) {
   std::string_view rest = proc_loadavg;
   for (double* value : {&load.one_minute, &load.five_minutes, &load.fifteen_minutes}) {
     const auto number = to_number<double>(take_word(rest));
-    if (!number) refuse("/proc/loadavg", proc_loadavg, "three load averages");
+    if (!number) refuse_text("/proc/loadavg", proc_loadavg, "three load averages");
     *value = *number;
   }
   return load;
@@ -118,7 +118,7 @@ LoadAverage parse_load(std::string_view proc_loadavg) {
 std::size_t parse_available_memory(std::string_view proc_meminfo) {
   std::optional<std::string_view> line = line_after(proc_meminfo, "MemAvailable:");
   const auto kib = line ? to_number<std::size_t>(take_word(*line)) : std::nullopt;
-  if (!kib) refuse("/proc/meminfo", proc_meminfo, "a line MemAvailable");
+  if (!kib) refuse_text("/proc/meminfo", proc_meminfo, "a line MemAvailable");
   return *kib * 1024;
 }
 
@@ -131,7 +131,7 @@ std::vector<double> parse_cpu_megahertz(std::string_view proc_cpuinfo) {
     if (!line.starts_with("cpu MHz") || colon == std::string_view::npos) continue;
     std::string_view rest = line.substr(colon + 1);
     const auto megahertz = to_number<double>(take_word(rest));
-    if (!megahertz) refuse("/proc/cpuinfo", line, "a clock in MHz");
+    if (!megahertz) refuse_text("/proc/cpuinfo", line, "a clock in MHz");
     clocks.push_back(*megahertz);
   }
   return clocks;
@@ -141,7 +141,7 @@ ProcessTicks parse_process(std::string_view proc_pid_stat) {
   const std::size_t open = proc_pid_stat.find(" (");
   const std::size_t close = proc_pid_stat.rfind(") ");
   if (open == std::string_view::npos || close == std::string_view::npos || close < open + 2) {
-    refuse("/proc/<pid>/stat", proc_pid_stat, "a pid and a name in parentheses");
+    refuse_text("/proc/<pid>/stat", proc_pid_stat, "a pid and a name in parentheses");
   }
   ProcessTicks process;
   const auto pid = to_number<int>(proc_pid_stat.substr(0, open));
@@ -154,10 +154,10 @@ ProcessTicks parse_process(std::string_view proc_pid_stat) {
     if (field < 14) continue;  // the state, and numbers that may be negative
     const auto number = to_number<std::uint64_t>(word);
     const bool may_be_negative = field >= 18 && field <= 21;  // priority, nice, threads, itrealvalue
-    if (!number && !may_be_negative) refuse("/proc/<pid>/stat", proc_pid_stat, "22 fields");
+    if (!number && !may_be_negative) refuse_text("/proc/<pid>/stat", proc_pid_stat, "22 fields");
     fields[field] = number.value_or(0);
   }
-  if (!pid) refuse("/proc/<pid>/stat", proc_pid_stat, "a pid");
+  if (!pid) refuse_text("/proc/<pid>/stat", proc_pid_stat, "a pid");
   process.pid = *pid;
   process.own = fields[14] + fields[15];
   process.children = fields[16] + fields[17];

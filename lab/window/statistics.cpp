@@ -20,14 +20,14 @@ constexpr std::size_t kMinResamples = 100;
 constexpr std::size_t kMaxResamples = 1'000'000;
 constexpr double kMadToDeviation = 1.4826;  // 1 / Φ⁻¹(3/4)
 
-[[noreturn]] void refuse(std::string found, std::string expected) {
+[[noreturn]] void refuse_samples(std::string found, std::string expected) {
   throw Error(ErrorKind::invalid_argument,
               {.where = "statistics", .found = std::move(found), .expected = std::move(expected)});
 }
 
 void require_finite(std::span<const double> values, std::size_t at_least) {
   if (values.size() < at_least) {
-    refuse(fmt::format("{} values", values.size()), fmt::format("at least {}", at_least));
+    refuse_samples(fmt::format("{} values", values.size()), fmt::format("at least {}", at_least));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) continue;
@@ -39,13 +39,13 @@ void require_finite(std::span<const double> values, std::size_t at_least) {
 
 void require_same_length(std::span<const double> a, std::span<const double> b) {
   if (a.size() != b.size()) {
-    refuse(fmt::format("lists of {} and {} values", a.size(), b.size()), "lists of equal length");
+    refuse_samples(fmt::format("lists of {} and {} values", a.size(), b.size()), "lists of equal length");
   }
 }
 
 void require_confidence(double confidence) {
   if (!(confidence > 0 && confidence < 1)) {
-    refuse(fmt::format("a confidence of {}", confidence), "a number between 0 and 1");
+    refuse_samples(fmt::format("a confidence of {}", confidence), "a number between 0 and 1");
   }
 }
 
@@ -91,15 +91,15 @@ class Random {
 void check(const Bootstrap& bootstrap) {
   require_confidence(bootstrap.confidence);
   if (bootstrap.resamples < kMinResamples || bootstrap.resamples > kMaxResamples) {
-    refuse(fmt::format("{} resamples", bootstrap.resamples),
-           fmt::format("{} to {}", kMinResamples, kMaxResamples));
+    refuse_samples(fmt::format("{} resamples", bootstrap.resamples),
+                   fmt::format("{} to {}", kMinResamples, kMaxResamples));
   }
 }
 
 void require_positive(std::span<const double> values) {
   require_finite(values, 1);
   const auto least = std::min_element(values.begin(), values.end());
-  if (!(*least > 0)) refuse(fmt::format("{} in a ratio", *least), "positive values");
+  if (!(*least > 0)) refuse_samples(fmt::format("{} in a ratio", *least), "positive values");
 }
 
 template <class DrawRatio>
@@ -246,7 +246,7 @@ class PieceSearch {
 
 double quantile(std::span<const double> values, double q) {
   require_finite(values, 1);
-  if (!(q >= 0 && q <= 1)) refuse(fmt::format("a quantile of {}", q), "a number from 0 to 1");
+  if (!(q >= 0 && q <= 1)) refuse_samples(fmt::format("a quantile of {}", q), "a number from 0 to 1");
   return sorted_quantile(sorted(values), q);
 }
 
@@ -288,7 +288,7 @@ LineFit fit_line(std::span<const double> x, std::span<const double> y, double co
     xx += (x[i] - mean_x) * (x[i] - mean_x);
     xy += (x[i] - mean_x) * (y[i] - mean_y);
   }
-  if (!(xx > 0)) refuse("points of a single x", "two different x");
+  if (!(xx > 0)) refuse_samples("points of a single x", "two different x");
   LineFit fit;
   fit.count = x.size();
   fit.slope = xy / xx;
@@ -310,11 +310,11 @@ PiecewiseFit fit_piecewise(std::span<const double> x, std::span<const double> y,
                            std::size_t min_points) {
   fit_line(x, y);
   if (x.size() > kMaxPiecewisePoints) {
-    refuse(fmt::format("{} points", x.size()), fmt::format("at most {}", kMaxPiecewisePoints));
+    refuse_samples(fmt::format("{} points", x.size()), fmt::format("at most {}", kMaxPiecewisePoints));
   }
   if (max_pieces < 1 || max_pieces > kMaxPieces || min_points < 3) {
-    refuse(fmt::format("{} pieces of {} points", max_pieces, min_points),
-           fmt::format("1 to {} pieces of three points or more", kMaxPieces));
+    refuse_samples(fmt::format("{} pieces of {} points", max_pieces, min_points),
+                   fmt::format("1 to {} pieces of three points or more", kMaxPieces));
   }
   const Points points = sorted_by_x(x, y);
   const PieceSearch search(points, max_pieces, std::min(min_points, x.size()));
@@ -377,7 +377,7 @@ double sign_test(std::size_t wins, std::size_t losses) {
 
 double student_t(double confidence, std::size_t degrees_of_freedom) {
   require_confidence(confidence);
-  if (degrees_of_freedom < 1) refuse("no degree of freedom", "at least one");
+  if (degrees_of_freedom < 1) refuse_samples("no degree of freedom", "at least one");
   double low = 0;
   double high = 1;
   while (student_central_probability(high, degrees_of_freedom) < confidence && high < 1e12) high *= 2;

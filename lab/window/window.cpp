@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMebibyte = 1024.0 * 1024.0;
+constexpr double kBytesInMebibyte = 1024.0 * 1024.0;
 constexpr double kMemoryReserve = 0.05;  // of what is available, for everything else
 
 std::string new_window_id(const WindowPlan& plan, const std::string& started) {
@@ -55,15 +55,16 @@ std::vector<Stage> make_schedule(const WindowPlan& plan) {
 
 [[noreturn]] void refuse_memory(const WindowPlan& plan, double needed, std::size_t available,
                                 std::size_t workers) {
-  throw Error(ErrorKind::limit_exceeded,
-              {.where = plan.file,
-               .found = fmt::format("{} processes alive at once that hold {:.0f} MiB or more", workers,
-                                    needed / kMebibyte),
-               .expected = fmt::format("at most {:.0f} MiB, what is available less {:.0f} %",
-                                       (1 - kMemoryReserve) * static_cast<double>(available) / kMebibyte,
-                                       100 * kMemoryReserve),
-               .advice = plan.alive == Alive::one ? "end other programs, or use a smaller model"
-                                                  : "set \"alive\" to \"rounds\" or \"one\""});
+  throw Error(
+      ErrorKind::limit_exceeded,
+      {.where = plan.file,
+       .found = fmt::format("{} processes alive at once that hold {:.0f} MiB or more", workers,
+                            needed / kBytesInMebibyte),
+       .expected = fmt::format("at most {:.0f} MiB, what is available less {:.0f} %",
+                               (1 - kMemoryReserve) * static_cast<double>(available) / kBytesInMebibyte,
+                               100 * kMemoryReserve),
+       .advice = plan.alive == Alive::one ? "end other programs, or use a smaller model"
+                                          : "set \"alive\" to \"rounds\" or \"one\""});
 }
 
 /// The workers of a stage, which end with it.
@@ -202,9 +203,9 @@ class WindowRun {
 };
 
 /// Wall times by item, form, process and repetition.
-class Times {
+class WindowTimes {
  public:
-  explicit Times(const std::vector<Sample>& samples) {
+  explicit WindowTimes(const std::vector<Sample>& samples) {
     for (const Sample& s : samples) by_place_[{s.item, s.form, s.process, s.repetition}] = s.wall_seconds;
   }
 
@@ -238,7 +239,7 @@ WindowReport run_window(const WindowPlan& plan, const WindowOptions& options, co
 }
 
 void judge_window(WindowReport& report) {
-  const Times times(report.samples);
+  const WindowTimes times(report.samples);
   const std::size_t cache = last_level_cache_bytes();
   for (std::size_t item = 0; item < report.plan.items.size(); ++item) {
     for (std::size_t form = 0; form < report.plan.forms.size(); ++form) {

@@ -26,7 +26,7 @@
 namespace assay::lab {
 namespace {
 
-using Json = nlohmann::json;
+using Message = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLargestLine = std::size_t{4} << 20;
@@ -99,7 +99,7 @@ class LineInput {
   std::string text_;
 };
 
-void write_line(int descriptor, const Json& message) {
+void write_line(int descriptor, const Message& message) {
   const std::string line = message.dump() + "\n";
   std::string_view rest = line;
   while (!rest.empty()) {
@@ -113,17 +113,17 @@ void write_line(int descriptor, const Json& message) {
 /// The worker's side of the conversation.
 class Worker {
  public:
-  Json answer(const Json& question) {
+  Message answer(const Message& question) {
     return question.contains("plan")
                ? prepare(question)
                : run(question.at("run").get<std::size_t>(), question.at("timed").get<bool>());
   }
 
  private:
-  Json prepare(const Json& question) {
+  Message prepare(const Message& question) {
     plan_ = parse_window_plan(question.at("plan").get<std::string>(), question.at("file").get<std::string>());
     set_ = std::make_unique<WorkSet>(plan_, plan_.forms.at(question.at("form").get<std::size_t>()));
-    Json items = Json::array();
+    Message items = Message::array();
     for (std::size_t i = 0; i < set_->size(); ++i) {
       const WorkCost cost = set_->item(i).cost();
       items.push_back({{"model", set_->model(i)},
@@ -137,7 +137,7 @@ class Worker {
             {"items", std::move(items)}};
   }
 
-  Json run(std::size_t index, bool timed) {
+  Message run(std::size_t index, bool timed) {
     const WindowItem& item = plan_.items.at(index);
     Work& work = set_->item(index);
     for (std::size_t i = 0; timed && i < item.settling_runs; ++i) work.run();
@@ -180,7 +180,7 @@ void WorkerProcess::end() noexcept {
 nlohmann::json WorkerProcess::ask(const nlohmann::json& question) {
   send(question.dump() + "\n");
   const std::string line = receive();
-  Json answer = Json::parse(line, nullptr, false);
+  Message answer = Message::parse(line, nullptr, false);
   if (!answer.is_object()) {
     throw Error(ErrorKind::io,
                 {.where = options_.name, .found = in_quotes(line), .expected = "an answer in JSON"});
@@ -257,7 +257,7 @@ int run_worker(int input, int output) {
   LineInput lines(input);
   Worker worker;
   try {
-    while (const auto line = lines.next()) write_line(output, worker.answer(Json::parse(*line)));
+    while (const auto line = lines.next()) write_line(output, worker.answer(Message::parse(*line)));
     return 0;
   } catch (const Error& error) {
     write_line(output, {{"error", {{"kind", to_string(error.kind())}, {"message", error.what()}}}});
