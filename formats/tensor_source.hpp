@@ -42,8 +42,8 @@ class TensorSource {
   virtual void read_rows(std::string_view name, std::uint64_t first, std::uint64_t count,
                          std::span<float> out) const = 0;
 
-  /// The tensor's bytes as stored, valid while the source lives and until release(name); null data where they are not stored as such
-  /// (a merged or generated tensor).
+  /// The tensor's bytes as stored, valid while the source lives and until release(name); null data where they
+  /// are not stored as such (a merged or generated tensor).
   virtual std::span<const std::byte> stored_bytes(std::string_view name) const = 0;
 
   /// The caller is done with this tensor for now: a mapped source gives its pages back.
