@@ -123,7 +123,8 @@ TEST(DecisionModel, AFileChangedBetweenOpeningAndLoadingIsRefused) {
   Checkpoint checkpoint = open_checkpoint(directory / "run", std::nullopt);
   const std::filesystem::path weights = directory / "base/model.safetensors";
   std::filesystem::last_write_time(weights, std::filesystem::file_time_type::clock::now());
-  expect_error(ErrorKind::io, {"base/model.safetensors", "written while it was read"}, [&] { DecisionModel(std::move(checkpoint), {}); });
+  expect_error(ErrorKind::io, {"base/model.safetensors", "written while it was read"},
+               [&] { DecisionModel(std::move(checkpoint), {}); });
 }
 
 TEST(DecisionModel, ItsAnswersOutliveItsFiles) {
