@@ -146,7 +146,7 @@ CommandOutcome run_git(const std::filesystem::path& folder, const std::vector<st
   return outcome;
 }
 
-std::string trimmed(std::string text) {
+std::string without_line_end(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
@@ -155,7 +155,7 @@ std::string checked(const std::filesystem::path& folder, const std::vector<std::
   CommandOutcome outcome = run_git(folder, arguments);
   if (outcome.status != 0) {
     throw Error(ErrorKind::io, {.where = "git " + arguments.front() + " in " + folder.string(),
-                                .found = trimmed(outcome.error)});
+                                .found = without_line_end(outcome.error)});
   }
   return std::move(outcome.out);
 }
@@ -175,20 +175,20 @@ std::vector<std::string> pieces_of(const std::string& text, char separator) {
 
 std::optional<GitRepository> GitRepository::find(const std::filesystem::path& folder) {
   const CommandOutcome outcome = run_git(folder, {"rev-parse", "--show-toplevel"});
-  if (outcome.status == 0) return GitRepository(trimmed(outcome.out));
+  if (outcome.status == 0) return GitRepository(without_line_end(outcome.out));
   if (outcome.status == kGitFatal && outcome.error.find("not a git repository") != std::string::npos) {
     return std::nullopt;
   }
-  throw Error(ErrorKind::io, {"git rev-parse in " + folder.string(), trimmed(outcome.error)});
+  throw Error(ErrorKind::io, {"git rev-parse in " + folder.string(), without_line_end(outcome.error)});
 }
 
 std::optional<std::string> GitRepository::head() const {
   const CommandOutcome outcome = run_git(root_, {"rev-parse", "--verify", "--quiet", "HEAD^{commit}"});
-  return outcome.status == 0 ? std::optional(trimmed(outcome.out)) : std::nullopt;
+  return outcome.status == 0 ? std::optional(without_line_end(outcome.out)) : std::nullopt;
 }
 
 bool GitRepository::is_shallow() const {
-  return trimmed(checked(root_, {"rev-parse", "--is-shallow-repository"})) == "true";
+  return without_line_end(checked(root_, {"rev-parse", "--is-shallow-repository"})) == "true";
 }
 
 std::vector<std::string> GitRepository::uncommitted(const std::vector<std::string>& paths,
