@@ -18,14 +18,16 @@
 
 #include "base/bus_error.hpp"
 #include "base/error.hpp"
+#include "base/out_of_memory.hpp"
 
 namespace assay {
 namespace {
 
 [[noreturn]] void throw_errno(const std::filesystem::path& path, const char* action) {
   const int code = errno;
-  const ErrorKind kind = code == ENOENT ? ErrorKind::missing : ErrorKind::io;
-  throw Error(kind, {.where = path.string(), .found = std::string(action) + ": " + std::strerror(code)});
+  Error::Parts parts{.where = path.string(), .found = std::string(action) + ": " + std::strerror(code)};
+  if (code == ENOMEM) throw OutOfMemory(std::move(parts));
+  throw Error(code == ENOENT ? ErrorKind::missing : ErrorKind::io, std::move(parts));
 }
 
 class Descriptor {
@@ -78,6 +80,27 @@ std::size_t read_some(const Descriptor& file, std::span<char> out, const std::fi
       throw_errno(path, "cannot be read");
     }
   }
+}
+
+/// The first bytes of a pipe. One that was opened without waiting reads as empty until somebody has opened it
+/// to write: a writer that is started beside the program gets a moment for that.
+std::size_t read_pipe_start(const Descriptor& pipe, std::span<char> out, const std::filesystem::path& path) {
+  constexpr int kPatienceMilliseconds = 1000;
+  if (const std::size_t got = read_some(pipe, out, path)) return got;
+  struct pollfd wanted {
+    pipe.get(), POLLIN, 0
+  };
+  int events = 0;
+  do {
+    events = ::poll(&wanted, 1, kPatienceMilliseconds);
+  } while (events < 0 && errno == EINTR);
+  // Without events there may be a writer that has nothing to say yet: then this waits.
+  const std::size_t got = read_some(pipe, out, path);
+  if (got > 0 || events != 0) return got;
+  throw Error(ErrorKind::io, {.where = path.string(),
+                              .found = "a pipe that nobody writes to",
+                              .expected = "a file, or a pipe with a writer",
+                              .advice = "start the program that writes to it first"});
 }
 
 void write_all(const Descriptor& file, std::string_view contents, const std::filesystem::path& path) {
@@ -213,13 +236,16 @@ void MappedFile::release(std::span<const std::byte> part) const noexcept {
 std::string read_text_file(const std::filesystem::path& path, std::size_t limit) {
   constexpr std::size_t kFirstRead = 4096;
   const Descriptor file = open_to_read(path);
-  const auto size = static_cast<std::size_t>(std::max<off_t>(0, examine(file, path).st_size));
+  const struct stat status = examine(file, path);
+  const auto size = static_cast<std::size_t>(std::max<off_t>(0, status.st_size));
   if (size > limit) throw_too_large(path, std::to_string(size) + " bytes", limit);
   // The stated size is a hint: files under /proc and pipes state 0, and a file may grow while it is read.
   // One byte more than expected, so that the end of most files is seen without growing the text.
   std::string text(std::min(std::max(size, kFirstRead), limit) + 1, '\0');
   std::size_t done = 0;
-  while (const std::size_t got = read_some(file, {text.data() + done, text.size() - done}, path)) {
+  auto read = S_ISFIFO(status.st_mode) ? read_pipe_start : read_some;
+  while (const std::size_t got = read(file, {text.data() + done, text.size() - done}, path)) {
+    read = read_some;
     done += got;
     if (done > limit) throw_too_large(path, "more than " + std::to_string(limit) + " bytes", limit);
     if (done == text.size()) text.resize(std::min(2 * text.size(), limit) + 1);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -28,6 +29,15 @@ std::size_t sequence_length(std::span<const unsigned char> bytes) {
   const bool surrogate = lead == 0xed && second > 0x9f;
   const bool beyond = lead == 0xf4 && second > 0x8f;
   return overlong || surrogate || beyond ? 0 : length;
+}
+
+/// What a terminal acts on or reorders by instead of showing it: C0 and C1 controls, the line and paragraph
+/// separators, and the marks that set the direction of text (Unicode 16.0, PropList.txt, Bidi_Control).
+bool steers_a_terminal(char32_t c) {
+  const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+  const bool direction = c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+                         (c >= 0x2066 && c <= 0x2069);
+  return control || direction || c == 0x2028 || c == 0x2029;
 }
 
 }  // namespace
@@ -72,14 +82,13 @@ std::string printable(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length =
         sequence_length(std::span(reinterpret_cast<const unsigned char*>(text.data()), text.size()));
-    const auto byte = static_cast<unsigned char>(text[0]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-      text.remove_prefix(1);
+    const std::string_view shown = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0 || steers_a_terminal(decode_utf8(text, 0).value)) {
+      for (const char byte : shown) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
     } else {
-      out += text.substr(0, length);
-      text.remove_prefix(length);
+      out += shown;
     }
+    text.remove_prefix(shown.size());
   }
   return out;
 }

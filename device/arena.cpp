@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "base/error.hpp"
+#include "base/out_of_memory.hpp"
 #include "device/memory.hpp"
 
 namespace assay::device {
@@ -13,9 +13,9 @@ namespace {
 constexpr std::size_t kMinimumBlock = std::size_t{1} << 20;
 
 [[noreturn]] void throw_too_large(std::size_t count, std::size_t size) {
-  throw Error(ErrorKind::io, {.where = "memory",
-                              .found = std::to_string(count) + " values of " + std::to_string(size) +
-                                       " bytes are more than the address space holds"});
+  throw OutOfMemory({.where = "memory",
+                     .found = std::to_string(count) + " values of " + std::to_string(size) +
+                              " bytes are more than the address space holds"});
 }
 
 std::size_t aligned(std::size_t bytes) {

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/error.hpp"
+#include "base/out_of_memory.hpp"
 
 namespace assay::device {
 
@@ -14,9 +14,9 @@ void* allocate_pages(std::size_t bytes) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
-    throw Error(ErrorKind::io, {.where = "memory",
-                                .found = "the system has no " + std::to_string(bytes) + " bytes to give",
-                                .advice = "close other programs or choose a smaller model"});
+    throw OutOfMemory({.where = "memory",
+                       .found = "the system has no " + std::to_string(bytes) + " bytes to give",
+                       .advice = "close other programs or choose a smaller model"});
   }
   if (bytes >= kHugePage) ::madvise(data, bytes, MADV_HUGEPAGE);
   return data;

@@ -116,10 +116,24 @@ TEST_F(File, WhatIsNotAFileIsRefusedByName) {
   expect_error(ErrorKind::io, "regular", [&] { MappedFile::open("/dev/null"); });
 }
 
-TEST_F(File, APipeWithoutAWriterDoesNotHang) {
+TEST_F(File, APipeWithoutAWriterIsRefusedAndDoesNotHang) {
   const fs::path path = pipe("idle");
   expect_error(ErrorKind::io, "regular", [&] { MappedFile::open(path); });
-  EXPECT_EQ(read_text_file(path), "");
+  expect_error(ErrorKind::io, "idle: a pipe that nobody writes to", [&] { read_text_file(path); });
+}
+
+TEST_F(File, APipeWhoseWriterComesLateIsReadWhateverItWrites) {
+  for (const std::string text : {"", "text"}) {
+    const fs::path path = pipe("late" + text);
+    std::thread writer([&] {
+      const int file = ::open(path.c_str(), O_WRONLY);  // waits for the reader
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+      ::close(file);
+    });
+    EXPECT_EQ(read_text_file(path), text);
+    writer.join();
+  }
 }
 
 TEST_F(File, APipeIsReadToItsEndHoweverSlowItsWriter) {

@@ -85,6 +85,18 @@ TEST(Printable, KeepsTextAndEscapesTheRest) {
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }
 
+TEST(Printable, WhatSteersATerminalIsEscapedByteByByte) {
+  EXPECT_EQ(printable("\u0080\u009b\u009f"), "\\xc2\\x80\\xc2\\x9b\\xc2\\x9f");
+  EXPECT_EQ(printable("a\u2028b\u2029"), "a\\xe2\\x80\\xa8b\\xe2\\x80\\xa9");
+  for (const char* mark : {"\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2066", "\u2069"}) {
+    EXPECT_EQ(printable(mark).substr(0, 2), "\\x") << mark;
+  }
+  // Their neighbours are text: no-break space, the joiner inside emoji, dashes and the narrow space.
+  for (const char* text : {"\u00a0", "\u200d", "\u2010", "\u2027", "\u202f", "\u2065", "\u206a", "é"}) {
+    EXPECT_EQ(printable(text), text);
+  }
+}
+
 TEST(Printable, AnErrorsMessageIsOneLineWhateverItQuotes) {
   const Error error(ErrorKind::malformed,
                     {.where = "f: tensor a\xee", .found = "x\ny", .expected = "\x1b[m"});
