@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <vector>
 
 #include "base/error.hpp"
@@ -66,6 +67,7 @@ void append_composed(std::vector<utf8proc_int32_t>& code_points, std::string& ou
   const auto count =
       utf8proc_normalize_utf32(code_points.data(), std::ssize(code_points),
                                static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  if (count == UTF8PROC_ERROR_NOMEM) throw std::bad_alloc();
   if (count < 0) throw Error(ErrorKind::internal, {.where = "NFC", .found = utf8proc_errmsg(count)});
   for (utf8proc_ssize_t i = 0; i < count; ++i) {
     append_utf8(static_cast<char32_t>(code_points[static_cast<std::size_t>(i)]), out);

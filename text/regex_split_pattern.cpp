@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <new>
 #include <utility>
 
 #include "base/error.hpp"
@@ -62,6 +63,7 @@ class RegexCursor final : public SplitCursor {
     const int found = pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), begin,
                                   PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
     if (found == PCRE2_ERROR_NOMATCH) return text.size();
+    if (found == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
     if (found < 0) {
       throw Error(ErrorKind::limit_exceeded,
                   {.where = where_,
@@ -89,6 +91,8 @@ class RegexPattern final : public SplitPattern {
     PCRE2_SIZE offset = 0;
     code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), PCRE2_UTF,
                               &code, &offset, nullptr));
+    constexpr int kNoMemory = 121;  // "failed to allocate heap memory" (PCRE2, src/pcre2_error.c)
+    if (!code_ && code == kNoMemory) throw std::bad_alloc();
     if (!code_) {
       throw Error(ErrorKind::unsupported,
                   {.where = where_,

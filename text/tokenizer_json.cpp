@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -339,6 +340,7 @@ TokenizerParts read_tokenizer_json(std::string_view json, const std::string& ori
   dom::element root;
   auto failure = parser.allocate(std::max<std::size_t>(json.size(), 1), kMaxJsonDepth);
   if (failure == simdjson::SUCCESS) failure = parser.parse(json.data(), json.size(), true).get(root);
+  if (failure == simdjson::MEMALLOC) throw std::bad_alloc();
   if (failure != simdjson::SUCCESS) {
     throw Error(ErrorKind::malformed,
                 {.where = origin, .found = simdjson::error_message(failure), .expected = "a tokenizer.json"});
