@@ -1,5 +1,6 @@
 #include "decision/flat_text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -121,8 +122,10 @@ std::string without_control_tokens(std::string_view text) {
   while (!text.empty()) {
     const std::size_t token = control_token(text);
     if (token == 0) {
-      result += text.front();
-      text.remove_prefix(1);
+      // Up to where the next one may start.
+      const std::size_t plain = std::min(text.find('<', 1), text.size());
+      result += text.substr(0, plain);
+      text.remove_prefix(plain);
       continue;
     }
     result.append("<").append(kBrokenBar).append(text.substr(2, token - 4)).append(kBrokenBar).append(">");

@@ -1,7 +1,11 @@
 #include "decision/row.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "decision/flat_text.hpp"
 #include "decision/json_value.hpp"
@@ -19,8 +23,20 @@ std::int32_t delimiter(const text::Tokenizer& tokenizer, std::string_view token)
   return *id;
 }
 
-void append(std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& more) {
-  tokens.insert(tokens.end(), more.begin(), more.end());
+/// How far past a limit tokens are counted, so that a message can say by how many a text is too long, and a
+/// text of megabytes is still refused at once.
+constexpr std::size_t kCountedTimesLimit = 4;
+
+[[noreturn]] void refuse_length(const std::string& field, std::string found, std::string expected,
+                                const std::string& what, std::size_t excess) {
+  throw Error(ErrorKind::limit_exceeded, {field, std::move(found), std::move(expected),
+                                          fmt::format("shorten {} by {}", what, counted(excess, "token"))});
+}
+
+[[noreturn]] void refuse_far_too_long(const std::string& field, std::size_t limit) {
+  throw Error(ErrorKind::limit_exceeded,
+              {field, fmt::format("more than {} tokens", kCountedTimesLimit * limit),
+               fmt::format("at most {}", limit), "give a part of it, or a summary"});
 }
 
 }  // namespace
@@ -40,47 +56,53 @@ RowEncoder::RowEncoder(const text::Tokenizer& tokenizer, const RowLimits& limits
       option_close_(delimiter(tokenizer, "<|box_end|>")),
       decide_(delimiter(tokenizer, "<|fim_suffix|>")) {}
 
-std::vector<std::int32_t> RowEncoder::encode_text(const std::string& text, const std::string& field) const {
+/// Appends the text's tokens; false where there are more than `most` in all.
+bool RowEncoder::append_text(const std::string& text, const std::string& field, std::size_t most,
+                             std::vector<std::int32_t>& tokens) const {
   try {
-    return tokenizer_.encode(without_control_tokens(text));
+    const std::size_t left = most - std::min(most, tokens.size());
+    const auto more = tokenizer_.encode_within(without_control_tokens(text), left);
+    if (more) tokens.insert(tokens.end(), more->begin(), more->end());
+    return more.has_value();
   } catch (const Error& error) {
     throw Error(error.kind(), {field, error.what()});
   }
 }
 
 QuestionSegment RowEncoder::encode_question(const Question& question, std::size_t state_tokens) const {
+  const std::size_t most = kCountedTimesLimit * limits_.row_tokens;
   const std::string field = field_path("questions", question.id);
   QuestionSegment segment;
   segment.tokens.push_back(question_open_);
-  append(segment.tokens, encode_text(question.instructions, field + ".instructions"));
+  bool counted_whole = append_text(question.instructions, field + ".instructions", most, segment.tokens);
   for (const std::string& option : question.options) {
+    if (!counted_whole) break;
     segment.tokens.push_back(option_open_);
-    append(segment.tokens, encode_text(option, field + ".criteria"));
+    counted_whole = append_text(option, field + ".criteria", most, segment.tokens);
     segment.option_ends.push_back(segment.tokens.size());
     segment.tokens.push_back(option_close_);
   }
+  if (!counted_whole) refuse_far_too_long(field, limits_.row_tokens);
   segment.tokens.push_back(decide_);
   const std::size_t row = state_tokens + segment.tokens.size();
-  if (row > limits_.row_tokens) {
-    throw Error(
-        ErrorKind::limit_exceeded,
-        {field, fmt::format("{} tokens with its state ({} + {})", row, state_tokens, segment.tokens.size()),
-         fmt::format("at most {} for the state and one question", limits_.row_tokens),
-         fmt::format("shorten the state, the instructions or the options by {} tokens",
-                     row - limits_.row_tokens)});
-  }
-  return segment;
+  if (row <= limits_.row_tokens) return segment;
+  refuse_length(
+      field,
+      fmt::format("{} with its state ({} + {})", counted(row, "token"), state_tokens, segment.tokens.size()),
+      fmt::format("at most {} for the state and one question", limits_.row_tokens),
+      "the state, the instructions or the options", row - limits_.row_tokens);
 }
 
 RequestRows RowEncoder::encode(const Request& request) const {
   RequestRows rows;
   rows.state.push_back(state_open_);
-  append(rows.state, encode_text(request.state, "state"));
-  if (rows.state.size() > limits_.state_tokens) {
-    throw Error(ErrorKind::limit_exceeded,
-                {"state", fmt::format("{} tokens", rows.state.size()),
-                 fmt::format("at most {}", limits_.state_tokens),
-                 fmt::format("shorten it by {} tokens", rows.state.size() - limits_.state_tokens)});
+  const std::size_t limit = limits_.state_tokens;
+  if (!append_text(request.state, "state", kCountedTimesLimit * limit, rows.state)) {
+    refuse_far_too_long("state", limit);
+  }
+  if (rows.state.size() > limit) {
+    refuse_length("state", counted(rows.state.size(), "token"), fmt::format("at most {}", limit), "it",
+                  rows.state.size() - limit);
   }
   rows.questions.reserve(request.questions.size());
   for (const Question& question : request.questions) {

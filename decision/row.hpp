@@ -43,13 +43,15 @@ class RowEncoder {
   /// `tokenizer` must outlive this. Throws Error(missing) naming a delimiter that it does not have.
   RowEncoder(const text::Tokenizer& tokenizer, const RowLimits& limits);
 
-  /// Throws Error(limit_exceeded) naming the state or the question and by how much it is too long.
+  /// Throws Error(limit_exceeded) naming the state or the question and by how much it is too long; a text
+  /// far too long is not counted to its end, and the message says so.
   RequestRows encode(const Request& request) const;
 
   const RowLimits& limits() const noexcept { return limits_; }
 
  private:
-  std::vector<std::int32_t> encode_text(const std::string& text, const std::string& field) const;
+  bool append_text(const std::string& text, const std::string& field, std::size_t most,
+                   std::vector<std::int32_t>& tokens) const;
   QuestionSegment encode_question(const Question& question, std::size_t state_tokens) const;
 
   const text::Tokenizer& tokenizer_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -16,6 +18,8 @@
 
 namespace assay::text {
 namespace {
+
+using Ids = std::vector<std::int32_t>;
 
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 
@@ -70,41 +74,46 @@ struct Tokenizer::Impl {
     idle.push_back(std::move(workspace));
   }
 
-  void encode_words(std::string_view text, Workspace& workspace, std::vector<std::int32_t>& ids) const {
+  // These append the ids of `text`; false, somewhere in it, where they would be more than `limit`.
+
+  bool encode_words(std::string_view text, std::size_t limit, Workspace& workspace, Ids& ids) const {
+    if (ids.size() + text.size() / vocabulary.longest_token() > limit) return false;
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = workspace.cursor->end_of_piece(text, begin);
       model.encode(text.substr(begin, end - begin), vocabulary, workspace.scratch, ids);
+      if (ids.size() > limit) return false;
       begin = end;
     }
+    return true;
   }
 
-  void encode_raw(std::string_view text, Workspace& workspace, std::vector<std::int32_t>& ids) const {
+  bool encode_raw(std::string_view text, std::size_t limit, Workspace& workspace, Ids& ids) const {
     if (nfc) text = to_nfc(text, workspace.normal_text);
-    if (normal_added.empty()) return encode_words(text, workspace, ids);
+    if (normal_added.empty()) return encode_words(text, limit, workspace, ids);
     workspace.normal_parts.clear();
     normal_added.split(text, workspace.normal_parts);
     for (const auto [first, size, id] : workspace.normal_parts) {
       if (id >= 0) {
         ids.push_back(id);
-      } else {
-        encode_words(text.substr(first, size), workspace, ids);
+      } else if (!encode_words(text.substr(first, size), limit, workspace, ids)) {
+        return false;
       }
     }
+    return ids.size() <= limit;
   }
 
-  std::vector<std::int32_t> encode(std::string_view text, Workspace& workspace) const {
-    std::vector<std::int32_t> ids;
-    ids.reserve(text.size() / 4 + 1);
+  bool encode(std::string_view text, std::size_t limit, Workspace& workspace, Ids& ids) const {
+    ids.reserve(std::min(text.size() / 4, limit) + 1);
     workspace.raw_parts.clear();
     raw_added.split(text, workspace.raw_parts);
     for (const auto [first, size, id] : workspace.raw_parts) {
       if (id >= 0) {
         ids.push_back(id);
-      } else {
-        encode_raw(text.substr(first, size), workspace, ids);
+      } else if (!encode_raw(text.substr(first, size), limit, workspace, ids)) {
+        return false;
       }
     }
-    return ids;
+    return ids.size() <= limit;
   }
 
   static constexpr std::size_t kKeptBytes = std::size_t{1} << 20;
@@ -134,6 +143,11 @@ Tokenizer Tokenizer::from_parts(TokenizerParts parts, const std::string& origin)
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view utf8) const {
+  return encode_within(utf8, std::numeric_limits<std::size_t>::max()).value();
+}
+
+std::optional<std::vector<std::int32_t>> Tokenizer::encode_within(std::string_view utf8,
+                                                                  std::size_t limit) const {
   if (utf8.size() > kMaxTextBytes) {
     throw Error(ErrorKind::limit_exceeded, {.where = "the text",
                                             .found = fmt::format("{} bytes", utf8.size()),
@@ -146,8 +160,9 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view utf8) const {
                                               .expected = "UTF-8",
                                               .advice = "convert the text to UTF-8 first"});
   }
+  std::optional<Ids> ids(std::in_place);
   auto workspace = impl_->take_workspace();
-  auto ids = impl_->encode(utf8, *workspace);
+  if (!impl_->encode(utf8, limit, *workspace, *ids)) ids.reset();
   impl_->give_back(std::move(workspace));
   return ids;
 }

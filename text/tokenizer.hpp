@@ -48,6 +48,10 @@ class Tokenizer {
   /// Error(invalid_argument) with the byte offset where the text is not UTF-8.
   std::vector<std::int32_t> encode(std::string_view utf8) const;
 
+  /// The same, or nothing where the text has more than `limit` tokens, which is found out early: a text of
+  /// many megabytes is not read to its end.
+  std::optional<std::vector<std::int32_t>> encode_within(std::string_view utf8, std::size_t limit) const;
+
   /// The id of a whole token (an added token's content, or a vocabulary entry in byte-level text).
   std::optional<std::int32_t> token_id(std::string_view token) const;
 

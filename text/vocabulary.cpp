@@ -111,6 +111,7 @@ void Vocabulary::insert(std::string text, std::int32_t id, std::string_view byte
   if (spans_[index].size != 0)
     fail(fmt::format("id {} a second time, for {}", id, in_quotes(text)), "an id per token");
   spans_[index] = {bytes_.size(), static_cast<std::uint32_t>(bytes.size())};
+  longest_token_ = std::max(longest_token_, bytes.size());
   bytes_ += bytes;
   const auto [entry, is_new] = ids_.emplace(std::move(text), id);
   if (!is_new) fail(fmt::format("token {} a second time", in_quotes(entry->first)), "each token once");

@@ -34,6 +34,8 @@ class Vocabulary {
   std::string_view bytes(std::int32_t id) const;
   std::int32_t id_of_byte(unsigned char byte) const { return id_of_byte_[byte]; }
   std::size_t id_limit() const { return spans_.size(); }
+  /// The most bytes that a token stands for.
+  std::size_t longest_token() const { return longest_token_; }
 
  private:
   struct Hash {
@@ -51,6 +53,7 @@ class Vocabulary {
   std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> ids_;
   std::string bytes_;
   std::vector<Span> spans_;
+  std::size_t longest_token_ = 0;
   std::array<std::int32_t, 256> id_of_byte_{};
 };
 

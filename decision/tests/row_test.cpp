@@ -69,12 +69,30 @@ TEST(Row, LimitsHoldToTheTokenAndSayByHowMuch) {
     return RowEncoder(tokenizer, limits).encode(request_of("one two three", "is it four"));
   };
   EXPECT_NO_THROW(encode({.state_tokens = state, .row_tokens = row}));
-  expect_error(ErrorKind::limit_exceeded, {"state: ", fmt::format("at most {}", state - 1), "by 1 tokens"},
+  expect_error(ErrorKind::limit_exceeded, {"state: ", fmt::format("at most {}", state - 1), "by 1 token"},
                [&] { encode({.state_tokens = state - 1, .row_tokens = row}); });
   expect_error(
       ErrorKind::limit_exceeded,
       {"questions.q: ", fmt::format("{} tokens", row), fmt::format("at most {}", row - 2), "by 2 tokens"},
       [&] { encode({.state_tokens = state, .row_tokens = row - 2}); });
+}
+
+TEST(Row, AMessageCountsToFourTimesTheLimitAndNoFurther) {
+  const text::Tokenizer tokenizer = tokenizer_of("kev-tiny-dense");
+  const RowLimits limits{.state_tokens = 10, .row_tokens = 50};
+  const auto encode = [&](std::size_t state, std::size_t instructions) {
+    // Every digit is a token of its own.
+    RowEncoder(tokenizer, limits).encode(request_of(std::string(state, '7'), std::string(instructions, '7')));
+  };
+  EXPECT_NO_THROW(encode(9, 5));
+  expect_error(ErrorKind::limit_exceeded, {"state: 40 tokens", "at most 10", "by 30 tokens"},
+               [&] { encode(39, 5); });
+  for (const std::size_t digits : {40, 1000, 1'000'000}) {
+    expect_error(ErrorKind::limit_exceeded, {"state: more than 40 tokens", "at most 10"},
+                 [&] { encode(digits, 5); });
+  }
+  expect_error(ErrorKind::limit_exceeded, {"questions.q: more than 200 tokens", "at most 50"},
+               [&] { encode(9, 1000); });
 }
 
 TEST(Row, TheAuthorsLimitsAreTheDefault) {

@@ -312,5 +312,37 @@ INSTANTIATE_TEST_SUITE_P(
                  [](TokenizerParts& p) { p.added.push_back({.content = "\xc3", .id = 999}); }}),
     [](const auto& info) { return info.param.kind; });
 
+void expect_same_within_limits(const Tokenizer& tokenizer, const std::string& text) {
+  const Ids ids = tokenizer.encode(text);
+  EXPECT_EQ(tokenizer.encode_within(text, ids.size()), ids) << text;
+  EXPECT_EQ(tokenizer.encode_within(text, ids.size() + 1), ids) << text;
+  if (ids.empty()) return;
+  for (const std::size_t limit : {std::size_t{0}, ids.size() / 2, ids.size() - 1}) {
+    EXPECT_EQ(tokenizer.encode_within(text, limit), std::nullopt) << text;
+  }
+}
+
+TEST(Within, ALimitGivesTheIdsOfTheWholeTextOrNone) {
+  RandomText random(17);
+  for (int round = 0; round < 50; ++round) {
+    TokenizerParts parts = random_merges(random, 5 + random.below(40));
+    parts.added = {{.content = "<x>", .id = 1000, .special = true},
+                   {.content = "b?", .id = 1001, .normalized = true},
+                   {.content = "<y>", .id = 1002, .lstrip = true, .rstrip = true}};
+    const Tokenizer tokenizer = Tokenizer::from_parts(std::move(parts), "random");
+    std::string text;
+    for (int piece = 0; piece < 30; ++piece) {
+      constexpr const char* kAdded[] = {"<x>", "b?", "   <y>   "};
+      text += random.below(4) == 0 ? kAdded[random.below(3)]
+                                   : std::string(1 + random.below(60), "abc "[random.below(4)]);
+    }
+    expect_same_within_limits(tokenizer, text);
+  }
+  for (const char* name : {"hybrid", "dense"}) {
+    const Tokenizer tokenizer = fixture_tokenizer(name);
+    for (int i = 0; i < 200; ++i) expect_same_within_limits(tokenizer, random.text(60));
+  }
+}
+
 }  // namespace
 }  // namespace assay::text
