@@ -13,7 +13,9 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/path.hpp"
 #include "base/sha256.hpp"
+#include "base/utf8.hpp"
 #include "decision/gguf_checkpoint.hpp"
 #include "formats/backbone_tensors.hpp"
 #include "formats/canonical_names.hpp"
@@ -47,6 +49,10 @@ class HeadReader {
     const TorchValue* value = present(key);
     if (value == nullptr) return {};
     if (value->string() == nullptr) fail(ErrorKind::mismatch, key, value->kind(), "a string");
+    // A path or id would end there for the system, and be another.
+    if (value->string()->find('\0') != std::string::npos) {
+      fail(ErrorKind::malformed, key, in_quotes(*value->string()), "a string without NULs");
+    }
     return *value->string();
   }
 
@@ -149,7 +155,7 @@ void refuse_other_arithmetic(const HeadReader& reader) {
 }
 
 fs::path checked_base(const fs::path& directory) {
-  if (fs::exists(directory / kConfigFile)) return directory;
+  if (path_exists(directory / kConfigFile)) return directory;
   throw Error(
       ErrorKind::missing,
       {.where = directory.string(), .found = "no config.json", .expected = "the base model's directory"});
@@ -158,7 +164,7 @@ fs::path checked_base(const fs::path& directory) {
 /// `reference` as a directory as it stands, or as a Hub id in the local cache.
 std::optional<fs::path> find_base(const fs::path& directory, const std::string& id,
                                   const std::string& revision) {
-  if (fs::is_directory(directory)) return checked_base(directory);
+  if (is_directory_path(directory)) return checked_base(directory);
   if (!formats::is_hub_id(id)) return std::nullopt;
   const auto snapshot = formats::find_in_hf_cache(id, revision);
   return snapshot ? std::optional(checked_base(*snapshot)) : std::nullopt;
@@ -186,14 +192,15 @@ fs::path locate_base(const fs::path& run, const HeadFile& head, const std::optio
 }
 
 bool holds_all_weights(const fs::path& run) {
-  return !fs::exists(run / kAdapterConfig) && fs::exists(run / kConfigFile) && formats::has_safetensors(run);
+  return !path_exists(run / kAdapterConfig) && path_exists(run / kConfigFile) &&
+         formats::has_safetensors(run);
 }
 
 std::shared_ptr<const formats::TensorSource> open_weights(CheckpointSources& sources, const HeadFile& head,
                                                           const formats::ModelConfig& config) {
   auto weights = formats::canonical_names(formats::open_safetensors(sources.base));
   formats::check_backbone_tensors(*weights, config);
-  if (!fs::exists(sources.run / kAdapterConfig)) {
+  if (!path_exists(sources.run / kAdapterConfig)) {
     if (head.lora_rank == 0 || sources.base == sources.run) return weights;
     throw Error(ErrorKind::missing, {.where = (sources.run / kAdapterConfig).string(),
                                      .found = "not there",
@@ -213,7 +220,7 @@ std::shared_ptr<const formats::TensorSource> open_weights(CheckpointSources& sou
 
 fs::path locate_tokenizer(const CheckpointSources& sources) {
   for (const fs::path& directory : {sources.run, sources.base}) {
-    if (fs::exists(directory / kTokenizerFile)) return directory / kTokenizerFile;
+    if (path_exists(directory / kTokenizerFile)) return directory / kTokenizerFile;
   }
   throw Error(ErrorKind::missing, {.where = (sources.run / kTokenizerFile).string(),
                                    .found = "neither there nor beside the base",
@@ -221,15 +228,12 @@ fs::path locate_tokenizer(const CheckpointSources& sources) {
 }
 
 void add_files(const fs::path& directory, std::vector<fs::path>& files) {
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& file : list_directory(directory)) {
+    const std::string name = file.filename().string();
     const bool part = name.ends_with(".safetensors") || name == "model.safetensors.index.json" ||
                       name == kHeadFile || name == kAdapterConfig || name == kConfigFile;
-    if (part) found.push_back(entry.path());
+    if (part) files.push_back(file);
   }
-  std::ranges::sort(found);
-  files.insert(files.end(), found.begin(), found.end());
 }
 
 std::shared_ptr<const ModelFiles> run_files(const CheckpointSources& sources) {
@@ -240,11 +244,32 @@ std::shared_ptr<const ModelFiles> run_files(const CheckpointSources& sources) {
   return std::make_shared<const ModelFiles>(std::move(files));
 }
 
+void refuse_what_is_no_run(const fs::path& directory) {
+  if (path_exists(directory / kHeadFile)) return;
+  const bool is_base = path_exists(directory / kConfigFile);
+  throw Error(ErrorKind::missing,
+              {.where = directory.string(),
+               .found = is_base ? "a model without head.pt" : "no head.pt",
+               .expected = "a Kev run's directory",
+               .advice = is_base ? "if it is the base of a run, name the run, and this with --base"
+                                 : "name the directory that holds head.pt"});
+}
+
+[[noreturn]] void refuse_base(const fs::path& base, const fs::path& model, const char* why) {
+  throw Error(ErrorKind::invalid_argument, {.where = "--base " + base.string(),
+                                            .found = "given with " + model.string() + ", which " + why,
+                                            .expected = "a run whose base lies elsewhere",
+                                            .advice = "leave --base out"});
+}
+
 Checkpoint open_run(const fs::path& run, const std::optional<fs::path>& base) {
+  refuse_what_is_no_run(run);
+  const bool whole = holds_all_weights(run);
+  if (whole && base) refuse_base(*base, run, "holds all weights itself");
   const HeadFile head = read_head_file(run / kHeadFile);
   CheckpointSources sources{
       .run = run, .base = {}, .tokenizer = {}, .weights_dtype = head.weights_dtype, .adapter = {}};
-  sources.base = holds_all_weights(run) ? run : locate_base(run, head, base);
+  sources.base = whole ? run : locate_base(run, head, base);
   sources.tokenizer = locate_tokenizer(sources);
   auto files = run_files(sources);
   const fs::path config_path = sources.base / kConfigFile;
@@ -263,10 +288,11 @@ Checkpoint open_run(const fs::path& run, const std::optional<fs::path>& base) {
   return {config, std::move(weights), head.head, std::move(tokenizer), std::move(files), std::move(sources)};
 }
 
-/// A directory or file as it stands, else a Hub id ("org/name" or "org/name@revision") in the local cache.
-fs::path locate_run(const fs::path& run) {
-  if (fs::exists(run)) return run;
-  const std::string text = run.string();
+}  // namespace
+
+fs::path locate_model(const fs::path& path_or_id) {
+  if (path_exists(path_or_id)) return path_or_id;
+  const std::string text = path_or_id.string();
   const std::size_t at = text.find('@');
   const std::string id = text.substr(0, at);
   if (formats::is_hub_id(id)) {
@@ -277,8 +303,6 @@ fs::path locate_run(const fs::path& run) {
                                    .found = "neither there nor in the Hugging Face cache",
                                    .expected = "a run directory, a GGUF file or a downloaded model's id"});
 }
-
-}  // namespace
 
 HeadFile read_head_file(const fs::path& path) {
   const TorchValue root = formats::read_torch_file(path);
@@ -314,9 +338,12 @@ void check_tokenizer(const text::Tokenizer& tokenizer, const formats::ModelConfi
 }
 
 Checkpoint open_checkpoint(const fs::path& run_or_gguf, const std::optional<fs::path>& base) {
-  const fs::path run = locate_run(run_or_gguf);
-  if (fs::is_directory(run)) return open_run(run, base);
-  if (formats::is_gguf(run)) return open_gguf_checkpoint(run);
+  const fs::path run = locate_model(run_or_gguf);
+  if (is_directory_path(run)) return open_run(run, base);
+  if (formats::is_gguf(run)) {
+    if (base) refuse_base(*base, run, "holds its base");
+    return open_gguf_checkpoint(run);
+  }
   throw Error(ErrorKind::unsupported, {.where = run.string(),
                                        .found = "a file that is not GGUF",
                                        .expected = "a run directory or a GGUF file",

@@ -41,6 +41,10 @@ struct HeadFile {
 /// computes.
 HeadFile read_head_file(const std::filesystem::path& path);
 
+/// A directory or file as it stands, else the snapshot of a Hub id ("org/name", "org/name@revision") in the
+/// local cache. Throws Error(missing) where there is neither, what path_exists and find_in_hf_cache throw.
+std::filesystem::path locate_model(const std::filesystem::path& path_or_id);
+
 /// Where the parts of a checkpoint were found.
 struct CheckpointSources {
   std::filesystem::path run;        ///< the run directory, or the GGUF file
@@ -66,7 +70,7 @@ struct Checkpoint {
 /// when given, nowhere else), then by head.pt's own reference: a path from the run, an absolute path, a Hub
 /// id in the local Hugging Face cache; or all weights (config.json and safetensors files), as full-weight
 /// training writes them; or neither, for a head on the bare base. The tokenizer is the run's, else the
-/// base's.
+/// base's. A `base` for what holds its own weights is Error(invalid_argument).
 ///
 /// Every file's structure is checked, and that all tensors are there in their shapes; weights are read, and
 /// their values checked, later. Throws Error naming file and tensor or field, and what to do.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/path.hpp"
 #include "base/sha256.hpp"
 
 namespace assay::decision {
@@ -19,6 +20,7 @@ ModelFiles::ModelFiles(std::vector<std::filesystem::path> files) {
 }
 
 ModelFiles::File ModelFiles::examine(const std::filesystem::path& path) {
+  if (!path_exists(path)) throw Error(ErrorKind::io, {.where = path.string(), .found = "not there any more"});
   std::error_code failed;
   const std::uint64_t size = std::filesystem::file_size(path, failed);
   if (failed) throw Error(ErrorKind::io, {.where = path.string(), .found = failed.message()});

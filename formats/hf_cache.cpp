@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/path.hpp"
 
 namespace assay::formats {
 namespace {
@@ -85,9 +86,10 @@ std::optional<std::filesystem::path> find_in_hf_cache(std::string_view id, std::
   if (const std::size_t slash = folder.find('/'); slash != std::string::npos) folder.replace(slash, 1, "--");
   const std::filesystem::path model = *cache / folder;
   const std::filesystem::path ref = model / "refs" / revision;
-  const std::string commit = std::filesystem::is_regular_file(ref) ? read_ref(ref) : std::string(revision);
+  const std::string commit =
+      path_exists(ref) && !is_directory_path(ref) ? read_ref(ref) : std::string(revision);
   const std::filesystem::path snapshot = model / "snapshots" / commit;
-  if (!std::filesystem::is_directory(snapshot)) return std::nullopt;
+  if (!is_directory_path(snapshot)) return std::nullopt;
   return snapshot;
 }
 

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/path.hpp"
 #include "formats/backbone_tensors.hpp"
 #include "formats/canonical_names.hpp"
 #include "formats/json.hpp"
@@ -424,8 +425,8 @@ std::shared_ptr<const TensorSource> merge_lora(std::shared_ptr<const TensorSourc
   const std::filesystem::path config_path = adapter_directory / kConfigFile;
   LoraConfig config = parse_lora_config(read_text_file(config_path, kMaxJsonFileBytes), config_path.string());
   const std::filesystem::path weights_path = adapter_directory / kWeightsFile;
-  if (!std::filesystem::exists(weights_path)) {
-    const bool pickled = std::filesystem::exists(adapter_directory / "adapter_model.bin");
+  if (!path_exists(weights_path)) {
+    const bool pickled = path_exists(adapter_directory / "adapter_model.bin");
     fail_field(ErrorKind::missing, weights_path.string(),
                pickled ? "only adapter_model.bin is there" : "not there", "the adapter's weights",
                pickled ? "save the adapter again as safetensors" : "");

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/path.hpp"
 #include "formats/json.hpp"
 #include "formats/row_conversion.hpp"
 
@@ -473,17 +474,17 @@ std::shared_ptr<const TensorSource> open_sharded(const std::filesystem::path& in
 }  // namespace
 
 bool has_safetensors(const std::filesystem::path& directory) {
-  return std::filesystem::exists(directory / kSingleFile) || std::filesystem::exists(directory / kIndexFile);
+  return path_exists(directory / kSingleFile) || path_exists(directory / kIndexFile);
 }
 
 std::shared_ptr<const TensorSource> open_safetensors(const std::filesystem::path& file_or_directory) {
-  if (!std::filesystem::is_directory(file_or_directory)) {
+  if (!is_directory_path(file_or_directory)) {
     return std::make_shared<SafetensorsSource>(map_file(file_or_directory));
   }
   const std::filesystem::path single = file_or_directory / kSingleFile;
-  if (std::filesystem::exists(single)) return std::make_shared<SafetensorsSource>(map_file(single));
+  if (path_exists(single)) return std::make_shared<SafetensorsSource>(map_file(single));
   const std::filesystem::path index = file_or_directory / kIndexFile;
-  if (std::filesystem::exists(index)) return open_sharded(index);
+  if (path_exists(index)) return open_sharded(index);
   throw Error(ErrorKind::missing, {.where = file_or_directory.string(),
                                    .found = "no weights",
                                    .expected = std::string(kSingleFile) + " or " + kIndexFile});

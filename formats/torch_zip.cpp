@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <new>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -29,7 +30,12 @@ class Archive {
     zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
     zip_t* opened = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, &error);
     const std::string reason = zip_error_strerror(&error);
+    const bool no_memory = zip_error_code_zip(&error) == ZIP_ER_MEMORY;
     zip_error_fini(&error);
+    if (opened == nullptr && no_memory) {
+      zip_source_free(source);
+      throw std::bad_alloc();
+    }
     if (opened == nullptr) {
       zip_source_free(source);
       fail("not a readable zip archive (" + reason + ")", "a file by torch.save");

@@ -192,6 +192,42 @@ TEST_F(CheckpointTest, ARunWithAllWeightsNeedsNoBase) {
   EXPECT_EQ(open().sources.base, directory_ / "run");
 }
 
+TEST_F(CheckpointTest, ABaseForWhatHoldsItsOwnWeightsIsRefused) {
+  Head head;
+  head.fields["lora"] = [](Pickle& p) { p.op("N"); };
+  without_adapter(head);
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    fs::copy(directory_ / (std::string("base/") + name), directory_ / (std::string("run/") + name));
+  }
+  const auto with_base = [&](const fs::path& model) {
+    return error_of([&] { open_checkpoint(model, directory_ / "base"); });
+  };
+  const fs::path gguf = directory_.write("model.gguf", "GGUF");
+  for (const fs::path& model : {directory_ / "run", gguf}) {
+    EXPECT_EQ(with_base(model).kind(), ErrorKind::invalid_argument);
+    EXPECT_THAT(with_base(model).what(), HasSubstr("--base"));
+    EXPECT_THAT(with_base(model).what(), HasSubstr(model.string()));
+  }
+}
+
+TEST_F(CheckpointTest, ALinkToNothingIsNoAbsentFile) {
+  // Without the file the run would mean something else: the base's tokenizer, no adapter, another base.
+  for (const char* name : {"run/tokenizer.json", "run/adapter_config.json", "run/head.pt", "base/config.json",
+                           "base/model.safetensors"}) {
+    const fs::path file = directory_ / name;
+    const std::string contents = read_text_file(file);
+    fs::remove(file);
+    fs::create_symlink("gone", file);
+    const Error error = refused();
+    EXPECT_EQ(error.kind(), ErrorKind::missing) << name;
+    EXPECT_THAT(error.what(), HasSubstr(file.filename().string()));
+    EXPECT_THAT(error.what(), HasSubstr("gone"));
+    fs::remove(file);
+    directory_.write(name, contents);
+  }
+  EXPECT_NO_THROW(open());
+}
+
 TEST_F(CheckpointTest, TheTokenizerMayBeTheBases) {
   fs::remove(directory_ / "run/tokenizer.json");
   EXPECT_TRUE(fs::equivalent(open().sources.tokenizer, directory_ / "base/tokenizer.json"));
@@ -212,7 +248,9 @@ TEST_F(CheckpointTest, ATokenizerWithoutADelimiterIsRefused) {
 TEST_F(CheckpointTest, WhatIsNoRunIsRefused) {
   EXPECT_EQ(error_of([&] { open_checkpoint(directory_ / "nowhere", std::nullopt); }).kind(),
             ErrorKind::missing);
-  EXPECT_EQ(error_of([&] { open_checkpoint(directory_ / "base", std::nullopt); }).kind(), ErrorKind::missing);
+  const Error base = error_of([&] { open_checkpoint(directory_ / "base", std::nullopt); });
+  EXPECT_EQ(base.kind(), ErrorKind::missing);
+  EXPECT_THAT(base.what(), HasSubstr("name the run, and this with --base"));
   EXPECT_EQ(error_of([&] { open_checkpoint(directory_ / "run/head.pt", std::nullopt); }).kind(),
             ErrorKind::unsupported);
 }
@@ -248,6 +286,17 @@ TEST_F(CheckpointTest, ATemperatureThatIsNoDivisorIsRefused) {
     const Error error = refused();
     EXPECT_EQ(error.kind(), ErrorKind::malformed) << value;
     EXPECT_THAT(error.what(), HasSubstr("temperature"));
+  }
+}
+
+TEST_F(CheckpointTest, ATextWithANulIsRefused) {
+  for (const char* field : {"base", "base_revision", "weights_dtype"}) {
+    Head head;
+    head.fields[field] = [](Pickle& p) { p.text(std::string("../base\0/elsewhere", 18)); };
+    without_adapter(head);
+    const Error error = refused();
+    EXPECT_EQ(error.kind(), ErrorKind::malformed) << field;
+    EXPECT_THAT(error.what(), HasSubstr(std::string("head.pt: ") + field + ": \"../base\\x00/elsewhere\""));
   }
 }
 

@@ -69,6 +69,17 @@ TEST_F(HfCacheTest, ARefThatLeadsElsewhereIsRefused) {
   EXPECT_EQ(test::error_of([] { find_in_hf_cache("a/b", ""); }).kind(), ErrorKind::malformed);
 }
 
+TEST_F(HfCacheTest, ALinkThatLeadsNowhereIsNoMissingDownload) {
+  download("models--a--b");
+  const auto snapshot = directory_ / ("models--a--b/snapshots/" + std::string(kCommit));
+  std::filesystem::remove_all(snapshot);
+  std::filesystem::create_symlink("gone", snapshot);
+  EXPECT_EQ(test::error_of([] { find_in_hf_cache("a/b", ""); }).kind(), ErrorKind::missing);
+  std::filesystem::remove(snapshot);
+  std::filesystem::create_symlink(kCommit, snapshot);
+  EXPECT_EQ(test::error_of([] { find_in_hf_cache("a/b", ""); }).kind(), ErrorKind::io);
+}
+
 TEST_F(HfCacheTest, TheEnvironmentSaysWhereTheCacheIs) {
   ::setenv("HF_HOME", "/hf", 1);
   ::setenv("XDG_CACHE_HOME", "/xdg", 1);
