@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 
 namespace assay::decision {
 namespace {
@@ -113,8 +115,11 @@ class TreeBuilder : public nlohmann::json_sax<SaxJson> {
     std::string path = origin_;
     for (std::size_t i = 0; i < frames; ++i) {
       const Frame& frame = stack_[i];
-      path =
-          frame.value.array() ? field_path(path, frame.value.array()->size()) : field_path(path, frame.name);
+      if (frame.value.array() != nullptr) {
+        path = field_path(path, frame.value.array()->size());
+      } else if (frame.in_member) {
+        path = field_path(path, frame.name);
+      }
     }
     return path;
   }
@@ -245,8 +250,8 @@ std::string_view JsonValue::kind() const {
 JsonDocument parse_json(std::string_view text, const std::string& origin, const JsonLimits& limits) {
   if (text.size() > limits.bytes) {
     throw Error(ErrorKind::limit_exceeded,
-                {origin, fmt::format("{} bytes", text.size()), fmt::format("at most {}", limits.bytes),
-                 fmt::format("shorten it by {} bytes", text.size() - limits.bytes)});
+                {origin, counted(text.size(), "byte"), fmt::format("at most {}", limits.bytes),
+                 "shorten it by " + counted(text.size() - limits.bytes, "byte")});
   }
   // nlohmann's lexer takes a NUL for the end of its input, and what follows would pass unread.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
@@ -281,20 +286,11 @@ std::string python_repr(double value) {
 
 std::string field_path(std::string_view parent, std::string_view name) {
   constexpr std::size_t kLongest = 64;
-  std::string shown;
-  for (const char c : name.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      shown += fmt::format("\\x{:02x}", byte);
-    } else {
-      shown += c;
-    }
-  }
+  std::string shown = name.empty() ? "\"\"" : printable(name);
   if (name.size() > kLongest) {
-    // The cut may fall inside a character: drop what is left of it.
-    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0u) == 0x80u) shown.pop_back();
-    if (!shown.empty() && static_cast<unsigned char>(shown.back()) >= 0xC0u) shown.pop_back();
-    shown += "…";
+    std::size_t cut = kLongest;
+    while ((static_cast<unsigned char>(name[cut]) & 0xC0u) == 0x80u) --cut;  // not inside a character
+    shown = printable(name.substr(0, cut)) + "…";
   }
   return parent.empty() ? shown : fmt::format("{}.{}", parent, shown);
 }

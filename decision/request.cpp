@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "decision/flat_text.hpp"
 
 namespace assay::decision {
@@ -57,16 +59,17 @@ QuestionType read_type(const JsonValue& value, const std::string& path) {
   const std::string expected = "\"noul\", \"choice\" or \"score\"";
   if (name == nullptr) refuse(path, std::string(value.kind()), expected);
   const auto place = std::find(kTypeNames.begin(), kTypeNames.end(), *name);
-  if (place == kTypeNames.end()) refuse(path, fmt::format("\"{}\"", name->substr(0, 64)), expected);
+  if (place == kTypeNames.end()) refuse(path, in_quotes(*name), expected);
   return static_cast<QuestionType>(place - kTypeNames.begin());
 }
 
-void check_count(std::size_t count, std::size_t least, const std::string& path, std::string_view what) {
+/// `noun` is "option" or "level".
+void check_count(std::size_t count, std::size_t least, const std::string& path, std::string_view noun) {
   if (count >= least && count <= kMostOptions) return;
-  refuse(path, fmt::format("{} {}", count, what), fmt::format("{} to {}", least, kMostOptions),
+  refuse(path, counted(count, noun), fmt::format("{} to {}", least, kMostOptions),
          count < least
-             ? fmt::format("add {}", what)
-             : fmt::format("leave out {} of them, or ask in several questions", count - kMostOptions));
+             ? fmt::format("add {}", counted(least - count, noun))
+             : fmt::format("leave out {}, or ask in several questions", counted(count - kMostOptions, noun)));
 }
 
 void read_noul(const JsonValue* criteria, const std::string& path, Question& question) {
@@ -82,7 +85,7 @@ void read_noul(const JsonValue* criteria, const std::string& path, Question& que
 void read_choice(const JsonValue& criteria, const std::string& path, Question& question) {
   const auto& options =
       require_object(criteria, path, "an object of option names, each with a description or null");
-  check_count(options.size(), 1, path, "options");
+  check_count(options.size(), 1, path, "option");
   for (const auto& [name, description] : options) {
     question.options.push_back(labelled(name, &description));
     question.keys.push_back(name);
@@ -92,7 +95,7 @@ void read_choice(const JsonValue& criteria, const std::string& path, Question& q
 void read_score(const JsonValue& criteria, const std::string& path, Question& question) {
   const auto* levels = criteria.array();
   if (levels == nullptr) refuse(path, std::string(criteria.kind()), "an array of levels, the lowest first");
-  check_count(levels->size(), 2, path, "levels");
+  check_count(levels->size(), 2, path, "level");
   for (const JsonValue& level : *levels) {
     question.keys.push_back(std::to_string(question.options.size()));
     question.options.push_back(flat_text(level));

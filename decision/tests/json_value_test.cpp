@@ -117,7 +117,7 @@ TEST(JsonValue, SizeAndValueCountAreLimited) {
   EXPECT_NO_THROW(parse_json("[1,2,3]", "request", limits));
   expect_error(ErrorKind::limit_exceeded, {"request[3]", "at most 4"},
                [&] { parse_json("[1,2,3,4]", "request", limits); });
-  expect_error(ErrorKind::limit_exceeded, {"17 bytes", "at most 16", "by 1 bytes"},
+  expect_error(ErrorKind::limit_exceeded, {"17 bytes", "at most 16", "by 1 byte"},
                [&] { parse_json("[1              ]", "request", limits); });
 }
 

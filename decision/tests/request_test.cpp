@@ -95,7 +95,7 @@ TEST(Request, EveryWrongShapeIsRefusedByItsField) {
       {with_question(R"("type":"score","instructions":"","criteria":{"0":"a"})"),
        "request.questions.q.criteria: an object"},
       {with_question(R"("type":"score","instructions":"","criteria":["one"])"),
-       "request.questions.q.criteria: 1 levels"},
+       "request.questions.q.criteria: 1 level;"},
   };
   for (const BadRequest& c : cases) {
     expect_error(ErrorKind::invalid_argument, {c.place}, [&] { parse_request(c.json); });
