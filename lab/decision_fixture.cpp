@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <numeric>
 #include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/sha256.hpp"
@@ -20,6 +23,9 @@ namespace {
 using decision::JsonValue;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+/// How far a recorded probability may lie from the softmax of its logits: a tenth of the exact path's bar,
+/// and far more than the decimals that the oracle leaves out.
+constexpr double kRounding = 1e-5;
 
 [[noreturn]] void malformed(std::string where, std::string found, std::string expected) {
   throw Error(ErrorKind::malformed, {std::move(where), std::move(found), std::move(expected),
@@ -27,12 +33,13 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 }
 
 const JsonValue::Object& object_with(const JsonValue& value, const std::string& where,
-                                     std::initializer_list<std::string_view> fields) {
+                                     std::initializer_list<std::string_view> fields,
+                                     std::string_view optional = {}) {
   const auto* object = value.object();
   const auto expected = fmt::format("an object with {}", fmt::join(fields.begin(), fields.end(), ", "));
   if (object == nullptr) malformed(where, std::string(value.kind()), expected);
   for (const auto& [name, item] : *object) {
-    if (std::find(fields.begin(), fields.end(), name) == fields.end()) {
+    if (name != optional && std::find(fields.begin(), fields.end(), name) == fields.end()) {
       malformed(decision::field_path(where, name), "an unknown field", expected);
     }
   }
@@ -86,6 +93,24 @@ void check_option_ends(const FixtureRow& row, const std::string& where) {
   }
 }
 
+/// The probabilities are those of the logits, which the oracle recorded after the temperature.
+void check_probabilities(const FixtureRow& row, const std::string& where) {
+  const double sum = std::accumulate(row.probabilities.begin(), row.probabilities.end(), 0.0);
+  const auto count = static_cast<double>(row.probabilities.size());
+  if (std::fabs(sum - 1) > count * kRounding) {
+    malformed(where + ".probabilities", fmt::format("a sum of {:.6f}", sum), "1");
+  }
+  const double largest = *std::max_element(row.logits.begin(), row.logits.end());
+  double total = 0;
+  for (const double logit : row.logits) total += std::exp(logit - largest);
+  for (std::size_t i = 0; i < row.logits.size(); ++i) {
+    const double expected = std::exp(row.logits[i] - largest) / total;
+    if (std::fabs(row.probabilities[i] - expected) <= kRounding) continue;
+    malformed(decision::field_path(where + ".probabilities", i), fmt::format("{:.6f}", row.probabilities[i]),
+              fmt::format("{:.6f}, the softmax of the row's logits", expected));
+  }
+}
+
 FixtureRow read_row(const JsonValue& value, const decision::Question& question, const std::string& where) {
   object_with(value, where,
               {"question", "type", "state_ids", "branch_ids", "option_ends", "logits", "probabilities"});
@@ -108,6 +133,7 @@ FixtureRow read_row(const JsonValue& value, const decision::Question& question, 
               fmt::format("{} of each, as the question has options", options));
   }
   check_option_ends(row, where);
+  check_probabilities(row, where);
   return row;
 }
 
@@ -118,7 +144,7 @@ FixtureRecord read_record(const JsonValue& value, const std::string& where) {
   record.request = decision::read_request(*value.find("request"), where + ".request");
   const auto& rows = array(*value.find("rows"), where + ".rows");
   if (rows.size() != record.request.questions.size()) {
-    malformed(where + ".rows", fmt::format("{} rows", rows.size()),
+    malformed(where + ".rows", counted(rows.size(), "row"),
               fmt::format("{}, one a question", record.request.questions.size()));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -135,6 +161,15 @@ FixtureRecord read_record(const JsonValue& value, const std::string& where) {
   return record;
 }
 
+CheckpointFacts read_facts(const JsonValue& value, const std::string& where) {
+  object_with(value, where, {"family", "layers", "hidden_size", "vocabulary", "head_sha256"});
+  return {.family = string(*value.find("family"), where + ".family"),
+          .layers = number<std::uint64_t>(*value.find("layers"), where + ".layers"),
+          .hidden_size = number<std::uint64_t>(*value.find("hidden_size"), where + ".hidden_size"),
+          .vocabulary = number<std::uint64_t>(*value.find("vocabulary"), where + ".vocabulary"),
+          .head_sha256 = string(*value.find("head_sha256"), where + ".head_sha256")};
+}
+
 }  // namespace
 
 std::size_t DecisionFixture::rows() const {
@@ -149,12 +184,16 @@ DecisionFixture parse_decision_fixture(std::string_view json, const std::string&
   limits.values = std::numeric_limits<std::size_t>::max();
   limits.depth += 3;  // a request's own nesting starts below records, record and request
   const auto document = decision::parse_json(json, file, limits);
-  object_with(document.root, file, {"model", "temperature", "records"});
+  if (!document.duplicates.empty()) malformed(document.duplicates.front(), "given more than once", "once");
+  object_with(document.root, file, {"model", "temperature", "records"}, "checkpoint");
   DecisionFixture fixture;
   fixture.file = file;
   fixture.sha256 = sha256_hex(std::as_bytes(std::span(json)));
   fixture.model = string(*document.root.find("model"), file + ".model");
   fixture.temperature = number<double>(*document.root.find("temperature"), file + ".temperature");
+  if (const JsonValue* facts = document.root.find("checkpoint")) {
+    fixture.checkpoint = read_facts(*facts, file + ".checkpoint");
+  }
   const auto& records = array(*document.root.find("records"), file + ".records");
   if (records.empty()) malformed(file + ".records", "no records", "one or more");
   for (std::size_t i = 0; i < records.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,22 +28,36 @@ struct FixtureRecord {
   std::vector<FixtureRow> rows;  ///< one a question, in the request's order
 };
 
-/// A file that an oracle script wrote: {"model", "temperature", "records": [{"id", "request", "rows":
-/// [{"question", "type", "state_ids" (null from the second row on), "branch_ids", "option_ends", "logits",
+/// Which checkpoint an oracle ran, by what no layout of its files changes (oracle/kev_files.py, `identity`).
+struct CheckpointFacts {
+  std::string family;  ///< "qwen3" or "qwen3_5"
+  std::uint64_t layers = 0;
+  std::uint64_t hidden_size = 0;
+  std::uint64_t vocabulary = 0;
+  std::string head_sha256;  ///< of the pointer head's biases, q's then k's, as little-endian fp32
+
+  bool operator==(const CheckpointFacts&) const = default;
+};
+
+/// A file that an oracle script wrote: {"model", "temperature", "checkpoint" (may be absent): {"family",
+/// "layers", "hidden_size", "vocabulary", "head_sha256"}, "records": [{"id", "request", "rows": [{"question",
+/// "type", "state_ids" (null from the second row on), "branch_ids", "option_ends", "logits",
 /// "probabilities"}]}]}.
 struct DecisionFixture {
   std::string file;
   std::string sha256;
   std::string model;
   double temperature = 1;
+  std::optional<CheckpointFacts> checkpoint;
   std::vector<FixtureRecord> records;
 
   std::size_t rows() const;
 };
 
 /// Reads and checks a fixture: fields and types, rows against the request's questions, lengths against each
-/// other. Throws Error(malformed | invalid_argument) naming file and field; an unknown field is an error, for
-/// a gate must not pass over what it does not understand.
+/// other, probabilities against their logits (softmax) and their sum. Throws Error(malformed |
+/// invalid_argument) naming file and field; a field that is unknown or comes twice is an error, for a gate
+/// must not pass over what it does not understand.
 DecisionFixture read_decision_fixture(const std::filesystem::path& path);
 
 /// The same from text already read.

@@ -1,12 +1,13 @@
 """Files of a Kev checkpoint, read and written with Python's standard library alone.
 
-Shared by make_gguf.py and make_variants.py, which have to run wherever the tests do. Tensors stay raw bytes
+Shared by kev_oracle.py, and by make_gguf.py and make_variants.py, which have to run wherever the tests do. Tensors stay raw bytes
 with a type and a shape until someone asks for numbers; numbers are array('f'), so that every store rounds to
 fp32 as the C++ program does.
 """
 
 import array
 import collections
+import hashlib
 import json
 import math
 import pickle
@@ -161,3 +162,18 @@ def base_directory(run, head):
     if not (base / "config.json").is_file():
         raise SystemExit(f"{run}: no base checkpoint at {base}")
     return base
+
+
+def identity(run):
+    """What tells a run from others in every layout of its files: a fixture's "checkpoint", which a gate compares
+    with the model that it runs (lab/decision_fixture.hpp, CheckpointFacts). The pointer head's biases are the
+    one trained part that every layout keeps in fp32."""
+    head = read_head(Path(run) / "head.pt")
+    config = json.loads((base_directory(run, head) / "config.json").read_text())
+    config = config.get("text_config", config)
+    biases = b"".join(numbers(head["head"][part + ".bias"]).tobytes() for part in ("q", "k"))
+    return {
+        "family": config["model_type"].removesuffix("_text"), "layers": config["num_hidden_layers"],
+        "hidden_size": config["hidden_size"], "vocabulary": config["vocab_size"],
+        "head_sha256": hashlib.sha256(biases).hexdigest(),
+    }  # fmt: skip

@@ -21,6 +21,7 @@ import random
 import re
 from pathlib import Path
 
+import kev_files
 import torch
 from safetensors.torch import save_file
 
@@ -368,7 +369,9 @@ def main():
         for record in records:
             answer_record(record, tokenizer, model, head, taps)
         start = arguments.out / f"{model_name}.{arguments.name}"
-        write_json(Path(f"{start}.json"), {"model": model_name, "temperature": TEMPERATURE, "records": records})
+        write_json(Path(f"{start}.json"), {
+            "model": model_name, "temperature": TEMPERATURE,
+            "checkpoint": kev_files.identity(arguments.out / model_name / "run"), "records": records})
         save_file(taps, f"{start}.taps.safetensors")
         texts = [text(1, rng) for _ in range(120)] + ODD_TEXTS
         encoded = [{"text": t, "ids": tokenizer(t, add_special_tokens=False).input_ids} for t in texts]

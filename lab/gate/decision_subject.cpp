@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/sha256.hpp"
 
 namespace assay::lab {
 namespace {
@@ -33,12 +37,34 @@ std::string token_difference(const FixtureRecord& record, const FixtureRow& row,
   return {};
 }
 
+/// As the oracle states them in a fixture.
+CheckpointFacts facts_of(const decision::DecisionModel& model) {
+  std::vector<float> biases = model.head().q_bias;
+  biases.insert(biases.end(), model.head().k_bias.begin(), model.head().k_bias.end());
+  const formats::ModelConfig& config = model.config();
+  return {.family = config.family == formats::Family::qwen3_5 ? "qwen3_5" : "qwen3",
+          .layers = config.layers.size(),
+          .hidden_size = config.hidden_size,
+          .vocabulary = config.vocabulary_size,
+          .head_sha256 = sha256_hex(std::as_bytes(std::span(biases)))};
+}
+
+std::string describe(const CheckpointFacts& facts) {
+  return fmt::format("{}, {}, hidden size {}, vocabulary {}, head {}", facts.family,
+                     counted(facts.layers, "layer"), facts.hidden_size, facts.vocabulary,
+                     facts.head_sha256.substr(0, 12));
+}
+
 void check_same_model(const decision::DecisionModel& model, const DecisionFixture& fixture) {
   const auto refuse = [&](std::string where, std::string found, std::string expected) {
     throw Error(ErrorKind::mismatch,
                 {fmt::format("{}: {}", fixture.file, where), std::move(found), std::move(expected),
                  "use the fixture that was made with this checkpoint"});
   };
+  const CheckpointFacts facts = facts_of(model);
+  if (fixture.checkpoint && *fixture.checkpoint != facts) {
+    refuse("checkpoint", describe(*fixture.checkpoint), "the model's " + describe(facts));
+  }
   if (static_cast<float>(fixture.temperature) != model.head().temperature) {
     refuse("temperature", fmt::format("{}", fixture.temperature),
            fmt::format("the checkpoint's {}", model.head().temperature));
@@ -136,13 +162,19 @@ std::optional<Answer> DecisionSubject::run_changed(std::size_t index, std::strin
   }
 }
 
+Error DecisionSubject::in_record(const Error& error, std::size_t index) const {
+  Error::Parts parts = error.parts();
+  parts.where = fmt::format("{}: {}: {}", fixture_.file, fixture_.records[index].id, parts.where);
+  return Error(error.kind(), std::move(parts));
+}
+
 Answer DecisionSubject::answer(std::size_t index, const decision::Request& request, bool compare_tokens) {
   const FixtureRecord& record = fixture_.records[index];
   std::optional<decision::Decision> decision;
   try {
     decision = model_.decide(request);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::non_finite) throw;
+    if (error.kind() != ErrorKind::non_finite) throw in_record(error, index);
   }
   Answer answer = expected(index);
   std::optional<decision::RequestRows> tokens;

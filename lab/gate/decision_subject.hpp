@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/error.hpp"
 #include "decision/model.hpp"
 #include "lab/decision_fixture.hpp"
 #include "lab/gate/subject.hpp"
@@ -11,8 +12,8 @@ namespace assay::lab {
 /// next one that has another. Token ids are compared where nothing was changed.
 class DecisionSubject final : public Subject {
  public:
-  /// Both must outlive this. Throws Error(mismatch) for a fixture of another model (its temperature, or ids
-  /// past the vocabulary).
+  /// Both must outlive this. Throws Error(mismatch) for a fixture of another model: by its checkpoint's facts
+  /// where it states them, its temperature, or ids past the vocabulary.
   DecisionSubject(decision::DecisionModel& model, const DecisionFixture& fixture);
 
   nlohmann::ordered_json describe() const override;
@@ -23,6 +24,7 @@ class DecisionSubject final : public Subject {
   std::optional<Answer> run_changed(std::size_t index, std::string_view arm) override;
 
  private:
+  Error in_record(const Error& error, std::size_t index) const;
   Answer answer(std::size_t index, const decision::Request& request, bool compare_tokens);
 
   decision::DecisionModel& model_;

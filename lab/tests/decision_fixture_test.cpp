@@ -8,12 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/tests/expect_error.hpp"
 
 namespace assay::lab {
 namespace {
 
 nlohmann::ordered_json valid() {
-  return nlohmann::ordered_json::parse(R"({"model":"m","temperature":1.5,"records":[{"id":"r0",
+  return nlohmann::ordered_json::parse(R"({"model":"m","temperature":1.5,
+      "checkpoint":{"family":"qwen3","layers":3,"hidden_size":256,"vocabulary":1536,"head_sha256":"ab"},"records":[{"id":"r0",
       "request":{"state":"s","questions":{"q":{"type":"noul","instructions":"?"},
                                           "p":{"type":"noul","instructions":"?"}}},
       "rows":[{"question":"q","type":"noul","state_ids":[1,2],"branch_ids":[3,4,5,6,7],"option_ends":[1,3],
@@ -30,6 +32,7 @@ TEST(DecisionFixture, ReadsWhatTheOracleWrote) {
   const DecisionFixture fixture = parse(valid());
   EXPECT_EQ(fixture.model, "m");
   EXPECT_EQ(fixture.temperature, 1.5);
+  EXPECT_EQ(fixture.checkpoint, (CheckpointFacts{"qwen3", 3, 256, 1536, "ab"}));
   EXPECT_EQ(fixture.rows(), 2u);
   EXPECT_EQ(fixture.records[0].state_ids, (std::vector<std::int32_t>{1, 2}));
   EXPECT_EQ(fixture.records[0].rows[1].option_ends, (std::vector<std::size_t>{1, 3}));
@@ -71,6 +74,19 @@ TEST(DecisionFixture, EveryContradictionIsNamed) {
        }},
       {"f.json.records[0].rows[0]: 2 option ends, 2 logits, 3 probabilities",
        [&](auto& j) { row(j)["probabilities"].push_back(0.1); }},
+      {"f.json.records[0].rows[0].probabilities: a sum of 1.1",
+       [&](auto& j) { row(j)["probabilities"][1] = 0.6; }},
+      {"f.json.records[0].rows[0].probabilities[0]: 0.400000; expected 0.5",
+       [&](auto& j) {
+         row(j)["probabilities"] = {0.4, 0.6};
+       }},
+      {"f.json.records[0].rows[1].probabilities[0]",
+       [](auto& j) {
+         j["records"][0]["rows"][1]["logits"] = {0.0, 1.0};
+       }},
+      {"f.json.checkpoint.layers", [](auto& j) { j["checkpoint"].erase("layers"); }},
+      {"f.json.checkpoint.hidden_size", [](auto& j) { j["checkpoint"]["hidden_size"] = -1; }},
+      {"f.json.checkpoint.name", [](auto& j) { j["checkpoint"]["name"] = "m"; }},
       {"f.json.records[0].rows[0].mean", [&](auto& j) { row(j)["mean"] = 1; }},
   };
   for (const auto& [place, change] : cases) {
@@ -82,6 +98,21 @@ TEST(DecisionFixture, EveryContradictionIsNamed) {
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr(place));
     }
+  }
+}
+
+TEST(DecisionFixture, TheCheckpointMayBeLeftOut) {
+  nlohmann::ordered_json json = valid();
+  json.erase("checkpoint");
+  EXPECT_EQ(parse(json).checkpoint, std::nullopt);
+}
+
+TEST(DecisionFixture, AFieldThatComesTwiceIsNamed) {
+  const std::string text = valid().dump();
+  for (const std::string& twice : {std::string(R"("records":[])"), std::string(R"("temperature":1.5)")}) {
+    const std::string field = twice.substr(1, twice.find('"', 1) - 1);
+    expect_error(ErrorKind::malformed, "f.json." + field + ": given more than once",
+                 [&] { parse_decision_fixture("{" + twice + "," + text.substr(1), "f.json"); });
   }
 }
 

@@ -1,6 +1,7 @@
 """The gate passes what equals the oracle, fails what does not, and admits every form of the recurrence."""
 
 import json
+import math
 import unittest
 
 import program
@@ -22,10 +23,12 @@ class Gate(ProgramTest):
     def assert_pass(self, done):
         self.assertEqual(done.returncode, 0, (done.stdout + done.stderr).decode())
 
-    def tampered(self, change):
+    def tampered(self, change, change_all=lambda fixture: None):
         """The hybrid's fixture with one thing wrong."""
         fixture = program.fixture("kev-tiny-hybrid")
-        change(fixture["records"])
+        if change:
+            change(fixture["records"])
+        change_all(fixture)
         path = self.folder / "tampered.json"
         path.write_text(json.dumps(fixture), encoding="utf-8")
         return path
@@ -88,12 +91,56 @@ class Gate(ProgramTest):
 
         self.assert_red(swap_states)
 
-    def test_one_wrong_probability_fails(self):
+    def test_one_wrong_answer_fails(self):
         def shift(records):
-            probabilities = records[3]["rows"][0]["probabilities"]
-            probabilities[0], probabilities[-1] = probabilities[0] + 0.03, probabilities[-1] - 0.03
+            row = records[3]["rows"][0]
+            row["logits"][0] += 0.2
+            weights = [math.exp(logit) for logit in row["logits"]]
+            row["probabilities"] = [weight / sum(weights) for weight in weights]
 
         self.assert_red(shift)
+
+    def refuse(self, *says, checkpoint="kev-tiny-hybrid", fixture=None):
+        done = self.gate(checkpoint, "--precision", "fp32", fixture=fixture)
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, 2, message or done.stdout.decode())
+        for words in says:
+            self.assertIn(words, message)
+
+    def test_a_fixture_of_another_model_is_an_error_and_no_verdict(self):
+        hybrid, dense = program.CHECKPOINTS
+        self.refuse("fixture.json: checkpoint", "qwen3_5", fixture=program.fixture_path(hybrid), checkpoint=dense)
+        self.refuse("fixture.json: checkpoint", "qwen3,", fixture=program.fixture_path(dense))
+
+        def rename(fixture):
+            fixture["checkpoint"]["head_sha256"] = "0" * 64
+
+        self.refuse("checkpoint", "head 000000000000", fixture=self.tampered(None, rename))
+
+    def test_a_fixture_that_does_not_say_its_checkpoint_is_taken(self):
+        fixture = self.tampered(None, lambda fixture: fixture.pop("checkpoint"))
+        self.assert_pass(self.gate("kev-tiny-hybrid", "--precision", "fp32", fixture=fixture))
+
+    def test_a_fixture_that_contradicts_itself_is_an_error_and_no_verdict(self):
+        def shift(records):
+            records[3]["rows"][0]["probabilities"][0] += 0.03
+
+        self.refuse("records[3].rows[0].probabilities: a sum of 1.03", fixture=self.tampered(shift))
+
+        def zero(records):
+            records[3]["rows"][0]["logits"] = [0.0] * len(records[3]["rows"][0]["logits"])
+
+        self.refuse("records[3].rows[0].probabilities[0]", "softmax", fixture=self.tampered(zero))
+        text = program.fixture_path("kev-tiny-hybrid").read_text(encoding="utf-8")
+        twice = self.folder / "twice.json"
+        twice.write_text(text[:-1] + ', "records": []}', encoding="utf-8")
+        self.refuse("twice.json.records: given more than once", fixture=twice)
+
+    def test_a_record_that_cannot_be_run_is_named(self):
+        def lengthen(records):
+            records[3]["request"]["state"] = "7" * 9000
+
+        self.refuse("tampered.json: r003: state", fixture=self.tampered(lengthen))
 
     def test_the_report_as_json_says_what_the_verdict_rests_on(self):
         done = self.gate("kev-tiny-dense", "--precision", "fp32", "--json")
