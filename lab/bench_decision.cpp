@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "device/cpu_features.hpp"
 #include "device/memory.hpp"
@@ -80,8 +81,8 @@ void run_cases(backbone::Backbone& model, const DecisionBenchOptions& options,
                std::vector<DecisionBenchCase>& cases, const std::function<void(std::string_view)>& progress) {
   for (DecisionBenchCase& bench_case : cases) {
     run_case(model, bench_case);
-    progress(fmt::format("warm-up: {} tokens, {} questions: {:.0f} ms", bench_case.row_tokens,
-                         bench_case.questions, bench_case.seconds.back() * 1e3));
+    progress(fmt::format("warm-up: {}, {}: {:.0f} ms", counted(bench_case.row_tokens, "token"),
+                         counted(bench_case.questions, "question"), bench_case.seconds.back() * 1e3));
     bench_case.seconds.clear();
     bench_case.op_times = {};
   }
@@ -250,12 +251,12 @@ std::string to_table(const DecisionBenchReport& report) {
   const auto write = [&](auto format, const auto&... values) {
     fmt::format_to(std::back_inserter(out), format, values...);
   };
-  write(FMT_STRING("{}: {:.2f} G parameters, synthetic weights, {}, {} threads on {}\n"),
-        report.options.shape, static_cast<double>(report.parameters) * 1e-9,
-        ops::to_string(report.options.precision), report.threads, report.cpu);
+  write(FMT_STRING("{}: {:.2f} G parameters, synthetic weights, {}, {} on {}\n"), report.options.shape,
+        static_cast<double>(report.parameters) * 1e-9, ops::to_string(report.options.precision),
+        counted(report.threads, "thread"), report.cpu);
   write(FMT_STRING("forms: {}\n"), report.selection);
-  write(FMT_STRING("weights {:.0f} MiB, peak memory {:.0f} MiB, made and packed in {:.1f} s; {} timed passes "
-                   "a case\n\n"),
+  write(FMT_STRING("weights {:.0f} MiB, peak memory {:.0f} MiB, made and packed in {:.1f} s; timed "
+                   "passes a case: {}\n\n"),
         mib(report.weight_bytes), mib(report.peak_bytes), report.load_seconds, report.options.repeat);
   write(FMT_STRING("{:>7} {:>10} {:>8} {:>12} {:>10} {:>8} {:>10} {:>9}\n"), "row", "questions", "tokens",
         "median ms", "min ms", "spread", "tokens/s", "TFLOP/s");

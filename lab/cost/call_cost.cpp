@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "device/thread_pool.hpp"
 
@@ -204,8 +205,8 @@ Json to_json(const CallCostReport& report) {
 std::string to_table(const CallCostReport& report) {
   fmt::memory_buffer out;
   const auto line = std::back_inserter(out);
-  fmt::format_to(line, "{}, {}, {} threads, {} rounds\n", report.model.dump(),
-                 ops::to_string(report.options.precision), report.threads, report.options.rounds);
+  fmt::format_to(line, "{}, {}, {}, {}\n", report.model.dump(), ops::to_string(report.options.precision),
+                 counted(report.threads, "thread"), counted(report.options.rounds, "round"));
   for (const CostCurve& curve : report.curves) {
     fmt::format_to(line, "\n{} ({})\n{:>8} {:>11} {:>11} {:>11} {:>11} {:>10}\n", curve.label, curve.forms,
                    "tokens", "median ms", "p10 ms", "p90 ms", "fit ms", "tokens/s");

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "device/memory.hpp"
 #include "lab/cost/peak_kernels.hpp"
@@ -94,7 +95,7 @@ class Team {
       others.emplace_back([this, thread, &make] { run(thread, make); });
     } catch (const std::system_error& error) {
       fail(std::make_exception_ptr(
-          Error(ErrorKind::io, {"threads", error.what(), fmt::format("{} threads", threads_)})));
+          Error(ErrorKind::io, {"threads", error.what(), counted(threads_, "thread")})));
       together_.arrive_and_drop();
     }
   }
@@ -296,7 +297,7 @@ CacheSizes read_caches(JsonReader json) {
 }
 
 [[noreturn]] void not_measured(std::string_view what, std::size_t threads) {
-  throw Error(ErrorKind::missing, {"ceilings", fmt::format("no {} with {} threads", what, threads),
+  throw Error(ErrorKind::missing, {"ceilings", fmt::format("no {} with {}", what, counted(threads, "thread")),
                                    "one measured with the run's number of threads",
                                    fmt::format("run `assay lab ceilings --threads {}`", threads)});
 }
@@ -360,13 +361,13 @@ Ceilings measure_ceilings(const CeilingsOptions& options,
     if (!device::cpu_supports(kernel.needs)) continue;
     const std::size_t rounds = calibrate(kernel.run);
     for (const std::size_t threads : counts) {
-      progress(fmt::format("{}, {} threads", kernel.name, threads));
+      progress(fmt::format("{}, {}", kernel.name, counted(threads, "thread")));
       ceilings.peaks.push_back(measure_peak(kernel, rounds, threads, options.repetitions));
     }
   }
   for (const MemoryLevel level : kLevels) {
     for (const std::size_t threads : counts) {
-      progress(fmt::format("bandwidth of {}, {} threads", to_string(level), threads));
+      progress(fmt::format("bandwidth of {}, {}", to_string(level), counted(threads, "thread")));
       for (const MemoryAccess access : kAccesses) {
         ceilings.bandwidths.push_back(
             measure_bandwidth(level, access, ceilings.caches, threads, options.repetitions));

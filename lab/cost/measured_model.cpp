@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/path.hpp"
 #include "base/utf8.hpp"
 #include "decision/checkpoint.hpp"
 #include "lab/synthetic_weights.hpp"
@@ -24,6 +25,10 @@ MeasuredModel open_model(const ModelChoice& choice) {
                  "--model takes a checkpoint, --shape synthetic weights of a known model's shape"});
   }
   if (!choice.shape.empty()) {
+    if (!choice.base.empty()) {
+      throw Error(ErrorKind::invalid_argument, {"--base", "given with --shape",
+                                                "nothing: synthetic weights have no base", "leave it out"});
+    }
     formats::ModelConfig config = shape_config(choice.shape);
     auto weights = synthetic_weights(config, kSeed);
     return {std::move(config), std::move(weights), {{"shape", choice.shape}, {"seed", kSeed}}};
@@ -31,7 +36,7 @@ MeasuredModel open_model(const ModelChoice& choice) {
   std::optional<std::filesystem::path> base;
   if (!choice.base.empty()) base = choice.base;
   decision::Checkpoint checkpoint = decision::open_checkpoint(choice.model, base);
-  const std::filesystem::path path = std::filesystem::weakly_canonical(choice.model);
+  const std::filesystem::path path = resolved_path(choice.model);
   // A run's folder is often called just that; the one above it says of which model.
   const std::string name = printable((path.parent_path().filename() / path.filename()).string());
   return {std::move(checkpoint.config),

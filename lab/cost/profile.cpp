@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/sha256.hpp"
 #include "decision/model.hpp"
@@ -298,18 +299,17 @@ std::string to_table(const ProfileReport& report) {
                  100 * report.unaccounted / report.wall);
   fmt::format_to(row, "{:<76} {:>6} {:>9.3f} 100.0% {:>8} {:>8} {:>8.3f}  {:>7.2f}\n", "wall", "",
                  report.wall * 1e3, "", "", floor * 1e3, floor > 0 ? report.wall / floor : 0.0);
-  fmt::format_to(
-      row,
-      "\na pass's average of {}, {} threads; floor: a where arithmetic bounds it, m where moving memory "
-      "does\n",
-      report.passes.size(), report.threads);
+  fmt::format_to(row,
+                 "\na pass's average of {}, {}; floor: a where arithmetic bounds it, m where moving memory "
+                 "does\n",
+                 report.passes.size(), counted(report.threads, "thread"));
   return fmt::to_string(out);
 }
 
 Json to_chrome_trace(const ProfileReport& report) {
   TraceWriter trace(report.passes.empty() ? OpCall::Clock::time_point{} : report.passes.front().begin);
   trace.name("process_name", "assay");
-  trace.name("thread_name", fmt::format("caller of {} threads", report.threads));
+  trace.name("thread_name", "caller of " + counted(report.threads, "thread"));
   for (std::size_t i = 0; i < report.passes.size(); ++i) trace_pass(trace, report.passes[i], i + 1);
   return {{"traceEvents", trace.take()}, {"displayTimeUnit", "ms"}, {"otherData", report.subject}};
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "decision/checkpoint.hpp"
 
@@ -259,7 +260,7 @@ BisectReport bisect_selection(const GateFile& gate, const GateTarget& target, co
     const std::vector<GateReport> reports = execute_gate(without_arms, trial);
     if (reports.size() != 1) {
       throw Error(ErrorKind::invalid_argument, {.where = "gate " + gate.name,
-                                                .found = fmt::format("{} fixtures", reports.size()),
+                                                .found = counted(reports.size(), "fixture"),
                                                 .expected = "one to bisect by"});
     }
     subject = reports.front().subject;
@@ -331,7 +332,7 @@ std::string to_text(const BisectReport& report) {
   }
   text += sets_text("damage in layers", report.layers);
   text += sets_text("damage in parts", report.parts);
-  return text + fmt::format("{} runs of the gate\n", report.trials.size());
+  return text + counted(report.trials.size(), "run") + " of the gate\n";
 }
 
 }  // namespace assay::lab

@@ -20,8 +20,8 @@ namespace {
 
 std::vector<FixtureReference> choose_fixtures(const GateFile& gate, const GateTarget& target) {
   if (gate.subject == SubjectKind::op) {
-    if (!target.model.empty() || !target.fixtures.empty()) {
-      refuse(gate, "a model or fixture", "neither: the gate is of an op");
+    if (!target.model.empty() || target.base || !target.fixtures.empty()) {
+      refuse(gate, "a model, base or fixture", "none of them: the gate is of an op");
     }
     return {};
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 
 namespace assay::lab {
@@ -74,8 +75,8 @@ std::string arm_line(const ArmReport& report) {
     }
     line += fmt::format(" ({})", measures);
   }
-  if (report.unchanged > 0) line += fmt::format("; {} cases unchanged by it", report.unchanged);
-  if (report.left_out > 0) line += fmt::format("; {} cases too long for it", report.left_out);
+  if (report.unchanged > 0) line += fmt::format("; {} unchanged by it", counted(report.unchanged, "case"));
+  if (report.left_out > 0) line += fmt::format("; {} too long for it", counted(report.left_out, "case"));
   return line + "\n";
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/sha256.hpp"
 #include "formats/safetensors.hpp"
@@ -39,8 +40,8 @@ void check_same_model(const TapsFixture& taps, const formats::ModelConfig& confi
   std::size_t layers = 0;
   while (taps.tensors->find(tap_name(layers + 1)) != nullptr) ++layers;
   if (layers != config.layers.size()) {
-    other_model(taps, fmt::format("taps of {} layers", layers),
-                fmt::format("those of {} layers", config.layers.size()));
+    other_model(taps, "taps of " + counted(layers, "layer"),
+                "those of " + counted(config.layers.size(), "layer"));
   }
   const std::array<std::uint64_t, 2> shape{taps.ids.size(), config.hidden_size};
   for (std::size_t layer = 0; layer < layers; ++layer) {

@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/path.hpp"
 #include "base/sha256.hpp"
 #include "lab/ledger/evidence.hpp"
 #include "lab/ledger/git.hpp"
@@ -30,9 +32,11 @@ class Auditor {
     read_experiments();
     check_ids();
     check_schema_copy();
-    check_content_named(ledger_.receipts());
-    check_content_named(ledger_.frozen());
-    for (const Experiment& experiment : experiments_) check_experiment(experiment);
+    attempt([&] { check_content_named(ledger_.receipts()); });
+    attempt([&] { check_content_named(ledger_.frozen()); });
+    for (const Experiment& experiment : experiments_) {
+      attempt([&] { check_experiment(experiment); });
+    }
     check_links();
     read_imported();
     check_history();
@@ -41,7 +45,7 @@ class Auditor {
 
  private:
   static std::optional<GitRepository> repository(const Ledger& ledger) {
-    if (!fs::is_directory(ledger.folder())) {
+    if (!is_directory_path(ledger.folder())) {
       throw Error(ErrorKind::missing, {.where = ledger.folder().string(),
                                        .found = "no such folder",
                                        .expected = "a ledger",
@@ -92,18 +96,15 @@ class Auditor {
   void check_schema_copy() {
     const fs::path copy = ledger_.folder() / "schema" / "experiment.schema.json";
     attempt([&] {
-      if (fs::exists(copy) && read_text_file(copy) != experiment_schema_text()) {
+      if (path_exists(copy) && read_text_file(copy) != experiment_schema_text()) {
         problem(copy.string(), "not the schema that this program enforces");
       }
     });
   }
 
   void check_content_named(const fs::path& folder) {
-    if (!fs::is_directory(folder)) return;
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
-    for (const fs::path& file : files) {
+    if (!is_directory_path(folder)) return;
+    for (const fs::path& file : list_directory(folder)) {
       if (file.extension() != ".json") continue;
       attempt([&] {
         const std::string sha256 = sha256_hex(file);
@@ -135,11 +136,12 @@ class Auditor {
   void check_frozen_file(const Experiment& experiment, const Json& file) {
     const std::string sha256 = file["sha256"].get<std::string>();
     const std::string path = file["path"].get<std::string>();
-    if (!fs::exists(ledger_.frozen() / (sha256 + ".json"))) {
+    if (!path_exists(ledger_.frozen() / (sha256 + ".json"))) {
       problem(experiment.id(), fmt::format("{} as frozen ({:.12}…) is not in frozen/", path, sha256));
     }
-    if (!git_ || !fs::is_regular_file(git_->root() / path)) return;
+    if (!git_) return;
     attempt([&] {
+      if (!path_exists(git_->root() / path)) return;
       if (sha256_hex(git_->root() / path) != sha256) {
         problem(experiment.id(), path + " was edited after it was frozen: a changed one needs another name");
       }
@@ -267,7 +269,7 @@ class Auditor {
     if (inside.extension() != ".json" || !compared_.emplace(entry.path, entry.blob).second) return;
     const std::string where = fmt::format("{}, as committed in {:.12}", inside.generic_string(), commit);
     if (room == "receipts" || room == "frozen") {
-      if (!fs::exists(ledger_.folder() / inside)) problem(where, "is gone");
+      if (!path_exists(ledger_.folder() / inside)) problem(where, "is gone");
     } else if (room == "experiments") {
       check_past_experiment(where, entry);
     } else if (room == "imported") {
@@ -288,14 +290,14 @@ class Auditor {
       return;
     }
     // One that is there but cannot be read has its own problem.
-    if (!fs::exists(git_->root() / entry.path)) problem(where, "the experiment is gone");
+    if (!path_exists(git_->root() / entry.path)) problem(where, "the experiment is gone");
   }
 
   void check_past_imported(const std::string& where, const std::string& name,
                            const GitRepository::Entry& entry) {
     const auto now = imported_.find(name);
     if (now == imported_.end()) {
-      if (!fs::exists(git_->root() / entry.path)) problem(where, "the imported record is gone");
+      if (!path_exists(git_->root() / entry.path)) problem(where, "the imported record is gone");
       return;
     }
     attempt([&] {
@@ -357,9 +359,10 @@ std::string to_text(const LedgerAudit& audit) {
   std::string text;
   for (const std::string& problem : audit.problems) text += "problem  " + problem + "\n";
   for (const std::string& note : audit.notes) text += "note     " + note + "\n";
-  text += fmt::format("{} experiments, {} receipts, {} imported rows, {} commits compared: {}\n",
-                      audit.experiments, audit.receipts, audit.imported, audit.commits,
-                      audit.sound() ? "sound" : fmt::format("{} problems", audit.problems.size()));
+  text += fmt::format("{}, {}, {}, {} compared: {}\n", counted(audit.experiments, "experiment"),
+                      counted(audit.receipts, "receipt"), counted(audit.imported, "imported row"),
+                      counted(audit.commits, "commit"),
+                      audit.sound() ? "sound" : counted(audit.problems.size(), "problem"));
   return text;
 }
 

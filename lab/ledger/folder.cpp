@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/path.hpp"
 
 namespace assay::lab {
 
@@ -33,9 +34,7 @@ FolderLock::~FolderLock() {
 }
 
 void make_folder(const std::filesystem::path& folder) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) throw Error(ErrorKind::io, {folder.string(), "cannot be made: " + failed.message()});
+  make_directories(folder);
 }
 
 void create_file(const std::filesystem::path& file, const std::string& contents) {

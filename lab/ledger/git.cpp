@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/path.hpp"
 
 namespace assay::lab {
 namespace {
@@ -252,8 +253,8 @@ bool GitRepository::has_commit(const std::string& commit) const {
 }
 
 std::optional<std::string> GitRepository::relative(const std::filesystem::path& path) const {
-  const std::filesystem::path whole = std::filesystem::weakly_canonical(path);
-  const std::filesystem::path inside = whole.lexically_relative(std::filesystem::weakly_canonical(root_));
+  const std::filesystem::path whole = resolved_path(path);
+  const std::filesystem::path inside = whole.lexically_relative(resolved_path(root_));
   if (inside.empty() || *inside.begin() == "..") return std::nullopt;
   return inside == "." ? std::string() : inside.generic_string();
 }

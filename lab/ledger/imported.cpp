@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/path.hpp"
 #include "base/sha256.hpp"
 #include "lab/ledger/folder.hpp"
 #include "lab/ledger/schema.hpp"
@@ -150,7 +151,7 @@ std::filesystem::path import_markdown(const Ledger& ledger, const std::filesyste
   const std::string text = to_json_text(to_json(imported), file.string());
   make_folder(ledger.imported());
   const FolderLock lock(ledger.folder());
-  if (!std::filesystem::exists(target)) {
+  if (!path_exists(target)) {
     create_file(target, text);
   } else if (read_imported_ledger(target) != imported) {
     throw Error(ErrorKind::mismatch, {.where = target.string(),
@@ -163,11 +164,10 @@ std::filesystem::path import_markdown(const Ledger& ledger, const std::filesyste
 
 std::vector<std::filesystem::path> imported_files(const Ledger& ledger) {
   std::vector<std::filesystem::path> files;
-  if (!std::filesystem::is_directory(ledger.imported())) return files;
-  for (const auto& entry : std::filesystem::directory_iterator(ledger.imported())) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  if (!is_directory_path(ledger.imported())) return files;
+  for (const auto& file : list_directory(ledger.imported())) {
+    if (file.extension() == ".json") files.push_back(file);
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/path.hpp"
 #include "base/sha256.hpp"
 #include "lab/ledger/evidence.hpp"
 #include "lab/ledger/folder.hpp"
@@ -118,7 +119,7 @@ Json source_paths(const std::vector<std::string>& sources, const std::filesystem
   const auto git = GitRepository::find(folder);
   Json paths = Json::array();
   for (const std::string& source : sources) {
-    if (!std::filesystem::exists(source)) {
+    if (!path_exists(source)) {
       throw Error(ErrorKind::missing, {"--source", "'" + source + "' is not there", "a file or folder"});
     }
     const auto inside = git ? git->relative(source) : std::nullopt;
@@ -263,11 +264,10 @@ Experiment read_experiment(const std::filesystem::path& file) {
 
 std::vector<std::filesystem::path> Ledger::files() const {
   std::vector<std::filesystem::path> list;
-  if (!std::filesystem::is_directory(experiments())) return list;
-  for (const auto& entry : std::filesystem::directory_iterator(experiments())) {
-    if (entry.path().extension() != ".tmp") list.push_back(entry.path());
+  if (!is_directory_path(experiments())) return list;
+  for (const auto& file : list_directory(experiments())) {
+    if (file.extension() != ".tmp") list.push_back(file);
   }
-  std::sort(list.begin(), list.end());
   return list;
 }
 
@@ -440,7 +440,7 @@ Experiment Ledger::record(const std::string& id, const std::vector<std::filesyst
   make_folder(this->receipts());
   for (const Receipt& receipt : admitted) {
     const std::filesystem::path kept = this->receipts() / (receipt.sha256 + ".json");
-    if (!std::filesystem::exists(kept)) write_file_atomically(kept, read_text_file(receipt.file));
+    if (!path_exists(kept)) write_file_atomically(kept, read_text_file(receipt.file));
   }
   judge(changed, receipts_of(changed));
   write(changed);

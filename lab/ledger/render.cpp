@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/file.hpp"
 #include "lab/ledger/embedded.hpp"
 #include "lab/ledger/evidence.hpp"
@@ -215,12 +216,12 @@ void replace(std::string& page, std::string_view mark, const std::string& with) 
 }
 
 /// How many entries have each evidence, as "3 positive, 1 negative".
-std::string counted(const LedgerView& view) {
+std::string summary(const LedgerView& view) {
   std::map<std::string, std::size_t> counts;
   for (const auto& entry : view.entries) ++counts[evidence_of(entry.experiment)];
   std::vector<std::string> parts;
   for (const auto& [name, count] : counts) parts.push_back(fmt::format("{} {}", count, name));
-  return fmt::format("{} experiments{}{}", view.entries.size(), parts.empty() ? "" : ": ",
+  return fmt::format("{}{}{}", counted(view.entries.size(), "experiment"), parts.empty() ? "" : ": ",
                      fmt::join(parts, ", "));
 }
 
@@ -242,7 +243,7 @@ LedgerView view(const Ledger& ledger) {
 std::string to_markdown(const LedgerView& view) {
   std::string text = fmt::format(
       "# Ledger\n\n{}. Made by `assay ledger render`; the experiments themselves are in `experiments/`.\n\n",
-      counted(view));
+      summary(view));
   text +=
       markdown_row({"ID", "Subject", "Hypothesis", "Risk", "Evidence", "Disposition", "Result", "Receipts"});
   text += "|---|---|---|---|---|---|---|---|\n";
@@ -259,8 +260,8 @@ std::string to_markdown(const LedgerView& view) {
                       evidence_of(experiment), disposition_of(experiment), one_line(entry.result), receipts});
   }
   for (const auto& record : view.records) {
-    text += fmt::format("\nImported: [{}](imported/{}.md), {} rows of {}.\n", record.name, record.name,
-                        record.ledger.table.rows.size(), one_line(record.ledger.source));
+    text += fmt::format("\nImported: [{}](imported/{}.md), {} of {}.\n", record.name, record.name,
+                        counted(record.ledger.table.rows.size(), "row"), one_line(record.ledger.source));
   }
   return text;
 }
@@ -271,14 +272,14 @@ std::string to_html(const LedgerView& view) {
   for (const auto& entry : view.entries) own += html_of(entry, axis);
   std::string imported;
   for (const auto& record : view.records) {
-    imported +=
-        fmt::format("<section><h2>Imported: {}</h2><p>{} rows of {}, kept as they were.</p>\n",
-                    escaped(record.name), record.ledger.table.rows.size(), escaped(record.ledger.source));
+    imported += fmt::format("<section><h2>Imported: {}</h2><p>{} of {}, kept as they were.</p>\n",
+                            escaped(record.name), counted(record.ledger.table.rows.size(), "row"),
+                            escaped(record.ledger.source));
     for (const auto& cells : record.ledger.table.rows) imported += html_of(record.ledger.table, cells);
     imported += "</section>\n";
   }
   std::string page(embedded::kLedgerPage);
-  replace(page, "{{summary}}", escaped(counted(view)));
+  replace(page, "{{summary}}", escaped(summary(view)));
   // Last to first, so that no mark in an entry's own text is taken for the page's.
   std::string tail = page.substr(page.find("{{imported}}"));
   page.resize(page.find("{{imported}}"));

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/path.hpp"
 #include "base/sha256.hpp"
 #include "lab/receipt/build_info.hpp"
 #include "lab/receipt/machine.hpp"
@@ -118,12 +119,7 @@ Receipt write_receipt(const std::filesystem::path& folder, Json body) {
   Receipt receipt{.sha256 = sha256_of(text), .file = {}, .kind = kind_of(body, "receipt"), .body = {}};
   receipt.file = folder / (receipt.sha256 + ".json");
   receipt.body = std::move(body);
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) {
-    throw Error(ErrorKind::io,
-                {.where = folder.string(), .found = "cannot make the folder: " + failed.message()});
-  }
+  make_directories(folder);
   write_file_atomically(receipt.file, text);
   return receipt;
 }
@@ -146,9 +142,9 @@ Receipt read_receipt(const std::filesystem::path& file) {
 
 std::vector<Receipt> read_receipts(const std::filesystem::path& folder) {
   std::vector<Receipt> receipts;
-  if (!std::filesystem::is_directory(folder)) return receipts;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json") receipts.push_back(read_receipt(entry.path()));
+  if (!is_directory_path(folder)) return receipts;
+  for (const auto& file : list_directory(folder)) {
+    if (file.extension() == ".json") receipts.push_back(read_receipt(file));
   }
   std::sort(receipts.begin(), receipts.end(), [](const Receipt& a, const Receipt& b) {
     return std::pair(a.body["made"].get<std::string>(), a.sha256) <

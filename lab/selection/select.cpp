@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/path.hpp"
 #include "lab/gate/gate_file.hpp"
 #include "ops/selection.hpp"
 
@@ -340,13 +341,13 @@ std::string to_text(const SelectionReport& report) {
 }
 
 KnownGates read_known_gates(const std::filesystem::path& folder) {
-  if (!std::filesystem::is_directory(folder)) {
+  if (!is_directory_path(folder)) {
     throw Error(ErrorKind::missing, {.where = folder.string(), .found = "no folder of gates"});
   }
   KnownGates gates;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".json") continue;
-    const GateFile gate = read_gate_file(entry.path());
+  for (const auto& file : list_directory(folder)) {
+    if (file.extension() != ".json") continue;
+    const GateFile gate = read_gate_file(file);
     gates.emplace(gate.sha256, gate.name);
   }
   return gates;

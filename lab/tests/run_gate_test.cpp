@@ -247,7 +247,8 @@ TEST(ExecuteGate, WhatIsMissingOrTooMuchIsSaid) {
   };
   refused("no model", "decision-fp32.json", {});
   refused("no fixture", "decision-fp32.json", {.model = data_path("kev-tiny-dense/run")});
-  refused("neither: the gate is of an op", "op-rope.json", {.model = data_path("kev-tiny-dense/run")});
+  refused("none of them: the gate is of an op", "op-rope.json", {.model = data_path("kev-tiny-dense/run")});
+  refused("none of them: the gate is of an op", "op-rope.json", {.base = data_path("kev-tiny-dense/base")});
   expect_error(ErrorKind::mismatch, "a run at bf16",
                [&] { execute_gate(gate("decision-fp32.json"), {.precision = ops::Precision::bf16}); });
   GateFile own = gate("decision-fp32.json");

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
+
 namespace assay::lab {
 namespace {
 
@@ -20,7 +22,7 @@ struct Times {
 std::vector<std::string> missing_for_faster(const PairResult& result, const PairRule& rule) {
   std::vector<std::string> missing;
   if (result.pairs < rule.min_pairs) {
-    missing.push_back(fmt::format("{} pairs, {} are needed", result.pairs, rule.min_pairs));
+    missing.push_back(fmt::format("{}, {} are needed", counted(result.pairs, "pair"), rule.min_pairs));
   }
   if (!(result.interval.low > 1)) {
     missing.push_back(fmt::format("the {:.0f} % interval of the ratio holds 1", 100 * rule.confidence));

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/path.hpp"
 #include "base/utf8.hpp"
 #include "device/cpu_features.hpp"
 #include "lab/json_reader.hpp"
@@ -75,8 +76,7 @@ std::filesystem::path read_path(JsonReader& reader, const char* name, const std:
   if (text.empty()) refuse_plan(reader.where(name), "\"\"", "a path");
   const std::filesystem::path path(text);
   std::filesystem::path full = path.is_absolute() ? path : (folder / path).lexically_normal();
-  std::error_code failed;
-  if (!std::filesystem::exists(full, failed)) {
+  if (!path_exists(full)) {
     throw Error(ErrorKind::missing, {.where = reader.where(name), .found = "nothing at " + full.string()});
   }
   return full;
