@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,11 +26,9 @@ std::string shapes_help() {
 void run_decision(Arguments& arguments) {
   arguments.options.precision = parse_precision(arguments.precision);
   arguments.options.forms = parse_forms(arguments.forms);
-  const lab::DecisionBenchReport report = lab::bench_decision(arguments.options, [](std::string_view line) {
-    std::fprintf(stderr, "bench: %.*s\n", static_cast<int>(line.size()), line.data());
-  });
-  const std::string text = arguments.json ? lab::to_json(report).dump(2) + "\n" : lab::to_table(report);
-  std::fputs(text.c_str(), stdout);
+  const lab::DecisionBenchReport report =
+      lab::bench_decision(arguments.options, [](std::string_view line) { show_progress("bench", line); });
+  print(arguments.json ? lab::to_json(report).dump(2) + "\n" : lab::to_table(report));
 }
 
 }  // namespace

@@ -7,14 +7,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/output.hpp"
 #include "ops/selection.hpp"
 
 /// The program's commands, one file each. A command adds its subcommand and a callback to the application.
 ///
-/// Answers and reports go to standard output; everything else (progress, warnings, errors) to standard
-/// error. A callback that ends well returns; one whose verdict is negative (a gate's FAIL, a bad line among
-/// good ones) throws `CLI::RuntimeError(1)`; one that could not do its work throws `assay::Error`, which
-/// `main` prints before it exits with status 2.
+/// Answers and reports go to standard output by `print`; everything else (progress, warnings, errors) to
+/// standard error. A callback that ends well returns; one whose verdict is negative (a gate's FAIL, a bad
+/// line among good ones) throws `CLI::RuntimeError(1)`; one that could not do its work throws `assay::Error`,
+/// which `main` prints before it exits with status 2.
 namespace assay::cli {
 
 void add_decide(CLI::App& app);
@@ -29,8 +30,10 @@ void add_window(CLI::App& app);
 /// Subcommand of `lab`.
 void add_select(CLI::App& lab);
 
-/// Writes to standard output and flushes. Throws Error(io).
-void print(std::string_view text);
+/// Gives every option of the application and its commands a check of its values' form: no value is empty, a
+/// whole number is digits, a number is finite. CLI11 by itself says only that it could not convert, takes
+/// "010" for 8 and passes over "".
+void check_values(CLI::App& app);
 
 /// "512M", "2G", "65536" to bytes; the suffixes K, M, G, T are powers of 1024 and may be followed by "iB" or
 /// "B". Throws Error(invalid_argument) naming `flag`.

@@ -1,11 +1,18 @@
+#include <cstddef>
 #include <memory>
+#include <new>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/out_of_memory.hpp"
 #include "cli/commands.hpp"
 #include "cli/decision_options.hpp"
 #include "cli/line_reader.hpp"
@@ -19,7 +26,7 @@ namespace {
 struct DecideFlags {
   DecisionModelFlags model;
   std::string request = "-";
-  std::string state_cache;
+  std::optional<std::string> state_cache;
   bool json = false;
   bool table = false;
   bool jsonl = false;
@@ -29,8 +36,11 @@ struct DecideFlags {
 /// What a stream of requests keeps unless told otherwise: a few long states of the 4B model.
 constexpr std::size_t kStreamCacheBytes = std::size_t{256} << 20;
 
-void warn(const decision::Request& request) {
-  for (const std::string& warning : request.warnings) log().warn("{}", warning);
+constexpr std::string_view kBlank = " \t";
+
+/// `place` is empty, or "line 3: ".
+void warn(const decision::Request& request, std::string_view place = {}) {
+  for (const std::string& warning : request.warnings) log().warn("{}{}", place, warning);
 }
 
 /// The answer in words: the probability of yes, the option, or the mean level.
@@ -61,7 +71,7 @@ std::vector<std::string> table_row(const decision::QuestionDecision& question) {
 std::string decision_table(const decision::Decision& decision) {
   std::vector<std::vector<std::string>> rows = {{"question", "type", "answer", "p", "confidence"}};
   for (const auto& question : decision.questions) rows.push_back(table_row(question));
-  return format_table(rows) + fmt::format("{} tokens, {:.1f} ms{}\n", decision.input_tokens,
+  return format_table(rows) + fmt::format("{}, {:.1f} ms{}\n", counted(decision.input_tokens, "token"),
                                           decision.milliseconds,
                                           decision.state_from_cache ? ", state from the cache" : "");
 }
@@ -70,52 +80,91 @@ std::string format_decision(const decision::Decision& decision, const DecideFlag
   return flags.table ? decision_table(decision) : decision::response_json(decision, flags.raw) + "\n";
 }
 
-std::string error_line(std::size_t line, const Error& error) {
+std::string error_json(std::size_t line, const Error& error) {
   const nlohmann::ordered_json body = {
       {"error", {{"line", line}, {"kind", to_string(error.kind())}, {"message", error.what()}}}};
-  // A message may quote the bytes that were wrong.
   return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// Answers one line; false where it got an error in place of its answer.
-bool answer_line(decision::DecisionModel& model, LineReader::Status status, const std::string& text,
-                 std::size_t number, const DecideFlags& flags) {
-  try {
+Error out_of_memory() {
+  return Error(ErrorKind::limit_exceeded,
+               {"request", "out of memory", "memory for the request and its states",
+                "shorten or split the request, or ask fewer questions at once"});
+}
+
+/// Answers the lines of a stream one by one. A line whose request cannot be answered gets an error in its
+/// place, and the next one its answer.
+class StreamAnswerer {
+ public:
+  StreamAnswerer(decision::DecisionModel& model, const DecideFlags& flags) : model_(model), flags_(flags) {}
+
+  void answer(LineReader::Status status, const std::string& text, std::size_t line) {
+    ++requests_;
+    std::string output;
+    try {
+      output = answered(status, text, line);
+    } catch (const OutOfMemory&) {
+      output = refused(line, out_of_memory());
+    } catch (const Error& error) {
+      output = refused(line, error);
+    } catch (const std::bad_alloc&) {
+      output = refused(line, out_of_memory());
+    }
+    print(flags_.table && requests_ > 1 ? "\n" + output : output);
+  }
+
+  std::size_t requests() const { return requests_; }
+  std::size_t errors() const { return errors_; }
+
+ private:
+  std::string answered(LineReader::Status status, const std::string& text, std::size_t line) {
+    const std::size_t limit = decision::JsonLimits{}.bytes;
+    if (status == LineReader::Status::no_memory) throw std::bad_alloc();
     if (status == LineReader::Status::too_long) {
-      const std::size_t limit = decision::JsonLimits{}.bytes;
       throw Error(ErrorKind::limit_exceeded, {"request", fmt::format("a line of more than {} bytes", limit),
                                               fmt::format("at most {}", limit), "split the request"});
     }
     const decision::Request request = decision::parse_request(text);
-    warn(request);
-    print(format_decision(model.decide(request), flags));
-    return true;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::io) throw;
-    print(error_line(number, error));
-    return false;
+    warn(request, fmt::format("line {}: ", line));
+    const std::string answer = format_decision(model_.decide(request), flags_);
+    return flags_.table ? fmt::format("line {}\n{}", line, answer) : answer;
   }
-}
+
+  std::string refused(std::size_t line, const Error& error) {
+    ++errors_;
+    return flags_.table ? fmt::format("line {}: {}\n", line, error.what()) : error_json(line, error);
+  }
+
+  decision::DecisionModel& model_;
+  const DecideFlags& flags_;
+  std::size_t requests_ = 0;
+  std::size_t errors_ = 0;
+};
 
 void decide_stream(decision::DecisionModel& model, LineReader& reader, const DecideFlags& flags) {
-  std::string line;
-  std::size_t bad = 0;
-  for (std::size_t number = 1;; ++number) {
-    const auto status = reader.next(line, decision::JsonLimits{}.bytes);
+  StreamAnswerer answerer(model, flags);
+  bool over_several_lines = false;
+  for (std::size_t line = 1;; ++line) {
+    std::string text;  // not kept from a long line to the next
+    const auto status = reader.next(text, decision::JsonLimits{}.bytes);
     if (status == LineReader::Status::end) break;
-    if (line.find_first_not_of(" \t") == std::string::npos && status == LineReader::Status::line) continue;
-    if (!answer_line(model, status, line, number, flags)) ++bad;
+    const std::size_t start = text.find_first_not_of(kBlank);
+    if (start == std::string::npos && status == LineReader::Status::line) continue;
+    if (answerer.requests() == 0) over_several_lines = text.find_last_not_of(kBlank) == start;
+    answerer.answer(status, text, line);
   }
-  if (bad > 0) {
-    log().error("{}: {} of the requests got an error in place of an answer", reader.name(), bad);
-    throw CLI::RuntimeError(1);
-  }
+  if (answerer.errors() == 0) return;
+  log().error(
+      "{}: {} of {} got an error in place of an answer{}", reader.name(), answerer.errors(),
+      counted(answerer.requests(), "request"),
+      over_several_lines ? "; this looks like one request over several lines: leave --jsonl out" : "");
+  throw CLI::RuntimeError(1);
 }
 
 void decide(const DecideFlags& flags) {
   const std::size_t default_cache = flags.jsonl ? kStreamCacheBytes : 0;
   const std::size_t cache =
-      flags.state_cache.empty() ? default_cache : parse_bytes(flags.state_cache, "--state-cache");
+      flags.state_cache ? parse_bytes(*flags.state_cache, "--state-cache") : default_cache;
   LineReader reader(flags.request);
   if (flags.jsonl) {
     const auto model = flags.model.load(cache);

@@ -12,7 +12,7 @@
 namespace assay::cli {
 namespace {
 
-void show_progress(std::size_t done, std::size_t total) {
+void show_loading(std::size_t done, std::size_t total) {
   std::fprintf(stderr, "\rloading: layer %zu of %zu", done, total);
   // The line is wiped when it has served, so that answers start on a clean one.
   if (done == total) std::fputs("\r\x1b[K", stderr);
@@ -36,7 +36,7 @@ std::unique_ptr<decision::DecisionModel> DecisionModelFlags::load(std::size_t st
   options.forms = ops::with_device_selection(parse_forms(forms), options.precision);
   options.threads = threads;
   options.state_cache_bytes = state_cache_bytes;
-  if (isatty(STDERR_FILENO) != 0) options.progress = show_progress;
+  if (isatty(STDERR_FILENO) != 0) options.progress = show_loading;
   std::optional<std::filesystem::path> base_path;
   if (!base.empty()) base_path = base;
   return decision::DecisionModel::load(model, base_path, options);

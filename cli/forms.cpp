@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "device/cpu_features.hpp"
 #include "device/cpu_id.hpp"
@@ -89,25 +89,25 @@ void print_json(const FormsOptions& options) {
                                 {"selection", listing.selection},
                                 {"forms", nlohmann::ordered_json::array()}};
   for (const ops::FormListing& form : listing.forms) report["forms"].push_back(to_json(form, options.why));
-  fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print(report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 void print_table(const FormsOptions& options) {
   constexpr auto kRow = "{:<17} {:<15} {:<9} {:<19} {:<9} {:<11} {}\n";
   const Listing listing = list();
-  fmt::print("Processor: {} ({})\n", device::cpu_model_name(), device::describe(device::cpu_features()));
-  if (listing.selection == "default order") {
-    fmt::print("No selection made from receipts for this device: the default order decides.\n\n");
-  } else {
-    fmt::print("Selection made from receipts: {}\n\n", listing.selection);
-  }
-  fmt::print(kRow, "op", "form", "precision", "needs", "runs here", "selected",
-             options.why ? "why" : "summary");
+  std::string text =
+      fmt::format("Processor: {} ({})\n", device::cpu_model_name(), device::describe(device::cpu_features()));
+  text += listing.selection == "default order"
+              ? "No selection made from receipts for this device: the default order decides.\n\n"
+              : fmt::format("Selection made from receipts: {}\n\n", printable(listing.selection));
+  text += fmt::format(kRow, "op", "form", "precision", "needs", "runs here", "selected",
+                      options.why ? "why" : "summary");
   for (const ops::FormListing& form : listing.forms) {
-    fmt::print(kRow, form.op, form.info.name, to_string(form.info.precision),
-               device::describe(form.info.needs), form.supported ? "yes" : "no", used_by(form),
-               options.why ? form.why : std::string(form.info.summary));
+    text += fmt::format(kRow, form.op, form.info.name, to_string(form.info.precision),
+                        device::describe(form.info.needs), form.supported ? "yes" : "no", used_by(form),
+                        options.why ? form.why : std::string(form.info.summary));
   }
+  print(text);
 }
 
 }  // namespace

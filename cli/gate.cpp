@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/path.hpp"
 #include "cli/commands.hpp"
 #include "cli/decision_options.hpp"
 #include "cli/table.hpp"
@@ -149,10 +151,11 @@ struct SweepFlags {
 /// A model to a fixture, or one model to all of them.
 std::vector<lab::SweepPair> pairs(const SweepFlags& flags) {
   if (flags.models.size() > 1 && flags.models.size() != flags.fixtures.size()) {
-    throw Error(ErrorKind::invalid_argument,
-                {.where = "--model",
-                 .found = fmt::format("{} models, {} fixtures", flags.models.size(), flags.fixtures.size()),
-                 .expected = "one model, or as many as fixtures, in the same order"});
+    throw Error(
+        ErrorKind::invalid_argument,
+        {.where = "--model",
+         .found = counted(flags.models.size(), "model") + ", " + counted(flags.fixtures.size(), "fixture"),
+         .expected = "one model, or as many as fixtures, in the same order"});
   }
   if (flags.models.empty() != flags.fixtures.empty()) {
     throw Error(ErrorKind::invalid_argument, {.where = flags.models.empty() ? "--model" : "--fixture",
@@ -189,7 +192,7 @@ void gate_sweep(const SweepFlags& flags) {
   const std::string text = sweep_text(report);
   if (!flags.out.empty()) {
     const std::filesystem::path folder = flags.out;
-    std::filesystem::create_directories(folder);
+    make_directories(folder);
     write_file_atomically(folder / "sweep.txt", text);
     write_file_atomically(folder / "sweep.json", document.dump(1) + "\n");
     write_file_atomically(folder / "sweep.html", lab::to_html(report));

@@ -10,11 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/out_of_memory.hpp"
+#include "base/path.hpp"
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
+#include "cli/top_level_names.hpp"
 #include "decision/checkpoint.hpp"
+#include "decision/request.hpp"
 #include "formats/backbone_tensors.hpp"
 #include "formats/canonical_names.hpp"
 #include "formats/gguf.hpp"
@@ -23,6 +28,7 @@
 #include "formats/lora.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/torch_zip.hpp"
+#include "lab/decision_fixture.hpp"
 #include "text/tokenizer.hpp"
 
 namespace assay::cli {
@@ -57,21 +63,38 @@ class Inspector {
  public:
   explicit Inspector(const InspectOptions& options) : options_(options) {}
 
-  Report inspect(const fs::path& path) {
-    if (!fs::exists(path)) {
-      throw Error(ErrorKind::missing,
-                  {.where = path.string(), .found = "not there", .expected = "a file or directory"});
+  Report inspect() {
+    const fs::path path = decision::locate_model(options_.path);
+    const bool directory = is_directory_path(path);
+    const bool run = directory && path_exists(path / "head.pt");
+    if (options_.base && !run) {
+      throw Error(ErrorKind::invalid_argument, {.where = "--base",
+                                                .found = "given for what is no run directory",
+                                                .expected = "a run, whose base it names",
+                                                .advice = "leave it out"});
     }
-    attempt([&] { fs::is_directory(path) ? inspect_directory(path) : inspect_file(path); });
+    if (path != options_.path) section("sources")["path"] = path.string();
+    attempt([&] {
+      if (run) {
+        inspect_run(path);
+      } else if (directory) {
+        inspect_directory(path);
+      } else {
+        inspect_file(path);
+      }
+    });
     return std::move(report_);
   }
 
  private:
-  /// A part that cannot be read is a finding, and the next parts are still looked at.
+  /// A part that cannot be read is a finding, and the next parts are still looked at. One for which there is
+  /// no memory is none: it may well be whole.
   template <class Action>
   void attempt(Action action) {
     try {
       action();
+    } catch (const OutOfMemory&) {
+      throw;
     } catch (const Error& error) {
       const std::string problem = error.what();
       const auto known = std::find(report_.problems.begin(), report_.problems.end(), problem);
@@ -88,9 +111,8 @@ class Inspector {
   // Directories
 
   void inspect_directory(const fs::path& path) {
-    if (fs::exists(path / "head.pt")) return inspect_run(path);
-    if (fs::exists(path / "adapter_config.json")) return inspect_adapter(path);
-    if (fs::exists(path / "config.json")) return inspect_base(path);
+    if (path_exists(path / "adapter_config.json")) return inspect_adapter(path);
+    if (path_exists(path / "config.json")) return inspect_base(path);
     throw Error(ErrorKind::unsupported, {.where = path.string(),
                                          .found = "none of head.pt, adapter_config.json and config.json",
                                          .expected = "a Kev run, an adapter or a Hugging Face model"});
@@ -99,9 +121,9 @@ class Inspector {
   void inspect_run(const fs::path& path) {
     report_.kind = "Kev run directory";
     attempt([&] { describe_head(decision::read_head_file(path / "head.pt")); });
-    if (fs::exists(path / "adapter_config.json")) {
-      attempt([&] { describe_adapter(path); });
-    }
+    attempt([&] {
+      if (path_exists(path / "adapter_config.json")) describe_adapter(path);
+    });
     attempt([&] {
       const auto base = options_.base ? std::optional<fs::path>(*options_.base) : std::nullopt;
       describe_checkpoint(decision::open_checkpoint(path, base));
@@ -126,8 +148,9 @@ class Inspector {
       list_tensors(*weights);
       if (config) formats::check_backbone_tensors(*weights, *config);
     });
-    if (!fs::exists(path / "tokenizer.json")) return;
-    attempt([&] { inspect_tokenizer(path / "tokenizer.json"); });
+    attempt([&] {
+      if (path_exists(path / "tokenizer.json")) inspect_tokenizer(path / "tokenizer.json");
+    });
   }
 
   // Files
@@ -139,6 +162,16 @@ class Inspector {
     if (text.starts_with("PK") || text.starts_with("\x80")) return inspect_torch(path);
     const std::size_t start = text.find_first_not_of(" \t\r\n");
     if (start != std::string_view::npos && text[start] == '{') return inspect_json(path, text);
+    // The header's length in 8 bytes, then the header, which is JSON.
+    if (text.substr(0, 9).ends_with('{') || path.extension() == ".safetensors")
+      return inspect_safetensors(path);
+    throw Error(ErrorKind::unsupported,
+                {.where = path.string(),
+                 .found = text.empty() ? "an empty file" : "bytes of no kind that is known here",
+                 .expected = "a safetensors, torch, GGUF or JSON file"});
+  }
+
+  void inspect_safetensors(const fs::path& path) {
     report_.kind = "safetensors file";
     list_tensors(*formats::open_safetensors(path));
   }
@@ -169,18 +202,49 @@ class Inspector {
   }
 
   void inspect_json(const fs::path& path, std::string_view text) {
-    const nlohmann::json document = formats::parse_json(text, path.string());
-    if (document.contains("model") && document.contains("added_tokens")) return inspect_tokenizer(path);
-    if (document.contains("peft_type")) {
+    const auto names = top_level_names(text);
+    if (!names) formats::parse_json(text, path.string());  // says what is wrong with it
+    const auto holds = [&](auto... wanted) { return names && (names->contains(wanted) && ...); };
+    if (holds("model", "added_tokens")) return inspect_tokenizer(path);
+    if (holds("peft_type")) {
       report_.kind = "PEFT adapter configuration";
       describe_lora(formats::parse_lora_config(text, path.string()));
-    } else if (document.contains("weight_map")) {
+    } else if (holds("weight_map")) {
       report_.kind = "safetensors index";
       list_tensors(*formats::open_safetensors(path.parent_path()));
-    } else {
+    } else if (holds("state", "questions")) {
+      inspect_request(path, text);
+    } else if (holds("records", "temperature")) {
+      inspect_fixture(path);
+    } else if (holds("model_type") || holds("architectures")) {
       report_.kind = "model configuration";
       describe_config(formats::parse_hf_config(text, path.string()));
+    } else {
+      throw Error(ErrorKind::unsupported,
+                  {.where = path.string(),
+                   .found = "JSON of no kind that is known here",
+                   .expected = "a tokenizer, a configuration of a model or adapter, an index of shards, a "
+                               "System One request or a fixture"});
     }
+  }
+
+  void inspect_request(const fs::path& path, std::string_view text) {
+    report_.kind = "System One request";
+    const decision::Request request = decision::parse_request(text, path.string());
+    Json& facts = section("request");
+    facts["model"] = request.model;
+    facts["questions"] = request.questions.size();
+    if (!request.warnings.empty()) facts["warnings"] = request.warnings;
+  }
+
+  void inspect_fixture(const fs::path& path) {
+    report_.kind = "decision fixture";
+    const lab::DecisionFixture fixture = lab::read_decision_fixture(path);
+    Json& facts = section("fixture");
+    facts["model"] = fixture.model;
+    facts["records"] = fixture.records.size();
+    facts["questions"] = fixture.rows();
+    facts["sha256"] = fixture.sha256;
   }
 
   void inspect_tokenizer(const fs::path& path) {
@@ -339,7 +403,7 @@ std::string dump(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void print_json(const InspectOptions& options, const Report& report) {
+std::string json_text(const InspectOptions& options, const Report& report) {
   Json tensors = Json::array();
   for (const TensorRow& row : report.tensors) {
     tensors.push_back({{"name", row.name}, {"type", row.type}, {"shape", row.shape}, {"bytes", row.bytes}});
@@ -347,27 +411,29 @@ void print_json(const InspectOptions& options, const Report& report) {
   const Json document = {
       {"path", options.path},        {"kind", report.kind},   {"loads", report.problems.empty()},
       {"problems", report.problems}, {"facts", report.facts}, {"tensors", std::move(tensors)}};
-  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// Every section's keys in one column, so that values line up throughout.
-void print_facts(const Report& report) {
+std::string facts_text(const Report& report) {
   std::size_t width = 0;
   for (const auto& [section, facts] : report.facts.items()) {
     for (const auto& [key, value] : facts.items())
       width = std::max(width, std::min<std::size_t>(key.size(), 48));
   }
+  std::string text;
   for (const auto& [section, facts] : report.facts.items()) {
-    fmt::print("\n{}\n", printable(section));
+    text += fmt::format("\n{}\n", printable(section));
     for (const auto& [key, value] : facts.items()) {
-      fmt::print("  {:<{}}  {}\n", printable(key), width,
-                 printable(value.is_string() ? value.get<std::string>() : dump(value)));
+      text += fmt::format("  {:<{}}  {}\n", printable(key), width,
+                          printable(value.is_string() ? value.get<std::string>() : dump(value)));
     }
   }
+  return text;
 }
 
-void print_tensors(const Report& report) {
-  if (report.tensors.empty()) return;
+std::string tensors_text(const Report& report) {
+  if (report.tensors.empty()) return {};
   std::size_t name_width = 0;
   std::size_t shape_width = 0;
   std::uint64_t total = 0;
@@ -376,42 +442,44 @@ void print_tensors(const Report& report) {
     shape_width = std::max(shape_width, formats::describe_shape(row.shape).size());
     total += row.bytes;
   }
-  fmt::print("\ntensors: {} of {} bytes\n", report.tensors.size(), total);
+  std::string text = fmt::format("\ntensors: {} of {}\n", report.tensors.size(), counted(total, "byte"));
   for (const TensorRow& row : report.tensors) {
-    fmt::print("  {:<{}}  {:<5}  {:<{}}  {:>13}\n", printable(row.name), name_width, row.type,
-               formats::describe_shape(row.shape), shape_width, row.bytes);
+    text += fmt::format("  {:<{}}  {:<5}  {:<{}}  {:>13}\n", printable(row.name), name_width, row.type,
+                        formats::describe_shape(row.shape), shape_width, row.bytes);
   }
+  return text;
 }
 
-void print_text(const InspectOptions& options, const Report& report) {
-  fmt::print("{}: {}\n", options.path, report.kind.empty() ? "of unknown kind" : report.kind);
-  print_facts(report);
-  print_tensors(report);
+std::string report_text(const InspectOptions& options, const Report& report) {
+  std::string text =
+      fmt::format("{}: {}\n", printable(options.path), report.kind.empty() ? "of unknown kind" : report.kind);
+  text += facts_text(report) + tensors_text(report);
   if (report.problems.empty()) {
-    fmt::print("\nwould load: yes{}\n", options.check ? ", all values finite" : "");
-    return;
+    return text + fmt::format("\nwould load: yes{}\n", options.check ? ", all values finite" : "");
   }
-  fmt::print("\nwould load: no\n");
-  for (const std::string& problem : report.problems) fmt::print("  {}\n", printable(problem));
+  text += "\nwould load: no\n";
+  for (const std::string& problem : report.problems) text += fmt::format("  {}\n", printable(problem));
+  return text;
 }
 
 }  // namespace
 
 void add_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
-  CLI::App* command =
-      app.add_subcommand("inspect", "Show what a file or checkpoint holds and whether it would load");
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Show what a file or checkpoint holds and whether it would load; exit status 1 if not");
   command
-      ->add_option(
-          "path", options->path,
-          "A safetensors, torch, GGUF, tokenizer or configuration file; a run, adapter or model directory")
+      ->add_option("path", options->path,
+                   "A safetensors, torch, GGUF, tokenizer or configuration file; a run, adapter or model "
+                   "directory; the "
+                   "Hub id of a downloaded one")
       ->required();
   command->add_option("--base", options->base, "The base model of a run, where it is not where the run says");
   command->add_flag("--check", options->check, "Read every value and check that it is finite");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] {
-    const Report report = Inspector(*options).inspect(options->path);
-    options->json ? print_json(*options, report) : print_text(*options, report);
+    const Report report = Inspector(*options).inspect();
+    print(options->json ? json_text(*options, report) : report_text(*options, report));
     if (!report.problems.empty()) throw CLI::RuntimeError(1);
   });
 }

@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kLargestRequest = std::size_t{64} << 20;
 
 void show_line(std::string_view line) {
-  std::fprintf(stderr, "lab: %.*s\n", static_cast<int>(line.size()), line.data());
+  show_progress("lab", line);
 }
 
 /// Where a measurement goes besides the terminal.

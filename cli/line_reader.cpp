@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -41,23 +42,29 @@ bool LineReader::fill() {
 LineReader::Status LineReader::next(std::string& line, std::size_t limit) {
   line.clear();
   bool any = false;
-  bool too_long = false;
+  Status status = Status::line;
   while (position_ < buffer_.size() || fill()) {
     any = true;
     const auto end = buffer_.find('\n', position_);
     const std::size_t count = (end == std::string::npos ? buffer_.size() : end) - position_;
-    too_long = too_long || line.size() + count > limit;
-    if (!too_long) line.append(buffer_, position_, count);
+    if (status == Status::line) status = append(line, count, limit);
     position_ += count + (end == std::string::npos ? 0 : 1);
     if (end != std::string::npos) break;
   }
   if (!any) return Status::end;
-  if (too_long) {
-    line.clear();
-    return Status::too_long;
+  if (status == Status::line && !line.empty() && line.back() == '\r') line.pop_back();
+  return status;
+}
+
+LineReader::Status LineReader::append(std::string& line, std::size_t count, std::size_t limit) {
+  Status status = line.size() + count > limit ? Status::too_long : Status::line;
+  try {
+    if (status == Status::line) line.append(buffer_, position_, count);
+  } catch (const std::bad_alloc&) {
+    status = Status::no_memory;
   }
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-  return Status::line;
+  if (status != Status::line) std::string().swap(line);
+  return status;
 }
 
 std::string LineReader::rest(std::size_t limit) {

@@ -13,10 +13,10 @@ class LineReader {
   /// Throws Error(missing | io) naming the path.
   explicit LineReader(const std::string& path);
 
-  enum class Status { line, too_long, end };
+  enum class Status { line, too_long, no_memory, end };
 
-  /// The next line without its end ("\n" or "\r\n") into `line`. A line of more than `limit` bytes is skipped
-  /// to its end and reported as too_long, `line` empty. Throws Error(io).
+  /// The next line without its end ("\n" or "\r\n") into `line`. A line of more than `limit` bytes, or for
+  /// which there is no memory, is skipped to its end and reported as such, `line` empty. Throws Error(io).
   Status next(std::string& line, std::size_t limit);
 
   /// All that is left. Throws Error(limit_exceeded) past `limit`, Error(io).
@@ -26,6 +26,7 @@ class LineReader {
 
  private:
   bool fill();
+  Status append(std::string& line, std::size_t count, std::size_t limit);
 
   struct Close {
     void operator()(std::FILE* file) const {

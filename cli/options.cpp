@@ -1,7 +1,6 @@
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include <fmt/format.h>
@@ -22,12 +21,36 @@ int suffix_power(std::string_view suffix) {
   return static_cast<int>(place) + 1;
 }
 
+constexpr const char* kWholeNumber = "a whole number, not negative";
+
+/// What a value should have been, nothing where it is of its option's type. `type` is CLI11's name for it.
+std::string_view expected_form(std::string_view type, std::string_view value) {
+  if (value.empty()) return "a value";
+  const char* const end = value.data() + value.size();
+  if (type.starts_with("UINT")) {
+    std::uint64_t number = 0;
+    const auto [stop, error] = std::from_chars(value.data(), end, number);
+    const bool octal = value.size() > 1 && value.front() == '0';
+    if (error != std::errc{} || stop != end || octal) return kWholeNumber;
+  } else if (type.starts_with("FLOAT")) {
+    double number = 0;
+    const auto [stop, error] = std::from_chars(value.data(), end, number);
+    if (error != std::errc{} || stop != end || !std::isfinite(number)) return "a number";
+  }
+  return {};
+}
+
 }  // namespace
 
-void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error(ErrorKind::io, {"standard output", std::strerror(errno)});
+void check_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 0) continue;  // a flag
+    option->check([type = option->get_type_name()](const std::string& value) {
+      const std::string_view expected = expected_form(type, value);
+      return expected.empty() ? std::string() : fmt::format("\"{}\"; expected {}", value, expected);
+    });
   }
+  for (CLI::App* command : app.get_subcommands({})) check_values(*command);
 }
 
 std::size_t parse_bytes(std::string_view text, std::string_view flag) {

@@ -100,6 +100,27 @@ class Decide(ProgramTest):
         self.assertEqual(first["answers"], last["answers"])
         self.assertEqual(bad["error"]["line"], 2)
 
+    def test_what_a_stream_says_of_a_line_names_the_line(self):
+        request = program.fixture("kev-tiny-dense")["records"][0]["request"]
+        lines = program.lines_of([request, {**request, "mood": 1}]) + "\n" + '{"state": 1\n'
+        model = ("decide", "--model", program.run_dir("kev-tiny-dense"), "--jsonl")
+        done = program.assay(*model, stdin=lines)
+        self.assertIn("line 2: request.mood: an unknown field", done.stderr.decode())
+        self.assertIn("standard input: 1 of 3 requests", done.stderr.decode())
+        done = program.assay(*model, "--table", stdin=lines)
+        self.assertEqual(done.returncode, 1)
+        first, second, bad = done.stdout.decode().split("\n\n")
+        self.assertTrue(first.startswith("line 1\nquestion"))
+        self.assertTrue(second.startswith("line 2\nquestion"))
+        self.assertTrue(bad.startswith("line 4: request"))
+
+    def test_one_request_over_several_lines_is_recognised(self):
+        model = ("decide", "--model", program.run_dir("kev-tiny-dense"), "--jsonl")
+        request = program.ROOT / "examples" / "ticket.json"
+        message = self.fail_with(1, *model, "--request", request)
+        self.assertIn("leave --jsonl out", message)
+        self.assertNotIn("leave --jsonl out", self.fail_with(1, *model, stdin='{"state": 1\n'))
+
     def test_the_table_has_a_line_for_every_question(self):
         text = self.succeed(
             "decide", "--model", program.run_dir("kev-tiny-hybrid"), "--table",

@@ -95,3 +95,53 @@ class Inspect(ProgramTest):
         empty = self.folder / "empty.safetensors"
         empty.write_bytes(b"")
         self.refuse(empty, "empty.safetensors")
+
+    def test_what_is_no_model_is_called_what_it_is(self):
+        for path, kind in (
+            (program.ROOT / "examples" / "ticket.json", "System One request"),
+            (program.fixture_path("kev-tiny-dense"), "decision fixture"),
+        ):
+            self.assertEqual(self.report(0, path)["kind"], kind)
+        text = self.folder / "notes.txt"
+        other = self.folder / "other.json"
+        for content in (b"hello", b"", b"\0" * 100, b"[1, 2]", b"[" * 1000, b"# { }"):
+            text.write_bytes(content)
+            report = self.report(1, text)
+            self.assertEqual(report["kind"], "", content)
+            self.assertIn("notes.txt", report["problems"][0])
+        other.write_text('{"a": 1}')
+        report = self.report(1, other)
+        self.assertEqual(report["kind"], "")
+        self.assertIn("JSON of no kind", report["problems"][0])
+
+    def test_a_downloaded_model_is_found_by_its_id(self):
+        cache = self.folder / "hub" / "models--org--kev"
+        (cache / "refs").mkdir(parents=True)
+        (cache / "refs" / "main").write_text("abc")
+        (cache / "snapshots").mkdir()
+        (cache / "snapshots" / "abc").symlink_to(program.run_dir("kev-tiny-dense"))
+        done = program.assay("inspect", "--json", "org/kev", environment={"HF_HOME": str(self.folder)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual((report["path"], report["kind"]), ("org/kev", "Kev run directory"))
+        self.assertIn("snapshots/abc", report["facts"]["sources"]["path"])
+        missing = program.assay("inspect", "org/other", environment={"HF_HOME": str(self.folder)})
+        self.assertEqual(missing.returncode, 2)
+        self.assertIn(b"org/other", missing.stderr)
+
+    def test_a_base_is_refused_where_it_has_no_meaning(self):
+        run = program.run_dir("kev-tiny-dense")
+        base = run.parent / "base"
+        self.report(0, run, "--base", base)
+        for path in (base, run / "head.pt", base / "model.safetensors", base / "config.json"):
+            self.assertIn("--base", self.fail_with(2, "inspect", path, "--base", base))
+
+    def test_names_from_a_file_steer_no_terminal(self):
+        evil = "a\x1b[31m\nwould load: yes\u202e\u009b"
+        path = self.folder / (evil.replace("/", "") + ".safetensors")
+        header = json.dumps({evil: {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}}).encode()
+        path.write_bytes(struct.pack("<Q", len(header)) + header)
+        text = self.succeed("inspect", path)
+        for steering in "\x1b\u202e\u009b":
+            self.assertNotIn(steering, text)
+        self.assertEqual(text.count("\nwould load"), 1)
