@@ -53,9 +53,9 @@ class Backbone {
  public:
   /// Reads every tensor it needs from `weights` (names without the checkpoint's prefix:
   /// "embed_tokens.weight", "layers.0.…", "norm.weight"), checks shapes, packs. `progress(done, total)`
-  /// counts layers. Throws Error(missing | mismatch | non_finite) naming tensor and file. Nothing of `weights`
-  /// is read later: it is let go once loaded. `parts`, where given, runs parts of layers in forms of their
-  /// own.
+  /// counts layers. Throws Error(missing | mismatch | non_finite) naming tensor and file. Nothing of
+  /// `weights` is read later: it is let go once loaded. `parts`, where given, runs parts of layers in forms
+  /// of their own.
   Backbone(formats::ModelConfig config, std::shared_ptr<const formats::TensorSource> weights,
            const ops::Selection& selection, device::ThreadPool& threads,
            const std::function<void(std::size_t, std::size_t)>& progress = nullptr,

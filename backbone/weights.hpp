@@ -53,8 +53,8 @@ struct BackboneWeights {
   std::size_t bytes = 0;  ///< packed products and the table
 };
 
-/// Reads, checks and packs or copies everything, so that `source` is not needed afterwards, each product for its part's form; see Backbone's constructor for the
-/// contract.
+/// Reads, checks and packs or copies everything, so that `source` is not needed afterwards, each product for
+/// its part's form; see Backbone's constructor for the contract.
 BackboneWeights load_weights(const formats::ModelConfig& config, const formats::TensorSource& source,
                              const FormTable& forms,
                              const std::function<void(std::size_t, std::size_t)>& progress);
