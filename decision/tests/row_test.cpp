@@ -87,7 +87,7 @@ TEST(Row, AMessageCountsToFourTimesTheLimitAndNoFurther) {
   EXPECT_NO_THROW(encode(9, 5));
   expect_error(ErrorKind::limit_exceeded, {"state: 40 tokens", "at most 10", "by 30 tokens"},
                [&] { encode(39, 5); });
-  for (const std::size_t digits : {40, 1000, 1'000'000}) {
+  for (const std::size_t digits : {40u, 1000u, 1'000'000u}) {
     expect_error(ErrorKind::limit_exceeded, {"state: more than 40 tokens", "at most 10"},
                  [&] { encode(digits, 5); });
   }

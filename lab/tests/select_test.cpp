@@ -62,10 +62,11 @@ class Select : public testing::Test {
     ADD_FAILURE() << form;
     return {};
   }
-  std::string chosen(const SelectionReport& report) {
+  std::string chosen(const SelectionReport& report, ops::Precision precision = ops::Precision::fp32) {
     std::string found;
     for (const FormJudgement& judgement : report.judgements) {
-      if (judgement.chosen && judgement.op == "gated_delta_rule") found += judgement.form;
+      if (!judgement.chosen || judgement.precision != precision) continue;
+      if (judgement.op == "gated_delta_rule") found += judgement.form;
     }
     return found;
   }
@@ -93,6 +94,15 @@ TEST_F(Select, ThePassedDefaultStandsUntilAFasterFormIsShown) {
   window("chunk_16", "vector", "faster", 1.2);
   EXPECT_EQ(chosen(report()), "vector");
   EXPECT_THAT(of(report(), "vector").why, HasSubstr("1.2x"));
+}
+
+TEST_F(Select, AnOpsGateCountsAtEveryPrecisionThatRunsTheSameCodeButAWindowAtItsOwn) {
+  gate("chunk_16", true);
+  gate("vector", true);
+  EXPECT_EQ(chosen(report(), ops::Precision::bf16), "chunk_16");
+  window("chunk_16", "vector", "faster", 1.2);
+  EXPECT_EQ(chosen(report(), ops::Precision::fp32), "vector");
+  EXPECT_EQ(chosen(report(), ops::Precision::bf16), "chunk_16");
 }
 
 TEST_F(Select, APairCountsWhicheverFormIsTheBaseline) {
