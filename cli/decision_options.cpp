@@ -22,7 +22,8 @@ void show_loading(std::size_t done, std::size_t total) {
 }  // namespace
 
 void DecisionModelFlags::add_to(CLI::App& command) {
-  command.add_option("--model", model, "Run directory of a Kev checkpoint, or a GGUF file")->required();
+  command.add_option("--model", model, "Run directory of a Kev checkpoint, its Hub id, or a GGUF file")
+      ->required();
   command.add_option("--base", base,
                      "Base model directory, where the run's own reference is not to be followed");
   command.add_option("--precision", precision, "Of the matrix products: fp32 or bf16")->capture_default_str();

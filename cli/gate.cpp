@@ -58,7 +58,7 @@ struct TargetFlags {
   std::size_t threads = 0;
 
   void add_to(CLI::App& command) {
-    command.add_option("--model", model, "Run directory of a Kev checkpoint, or a GGUF file");
+    command.add_option("--model", model, "Run directory of a Kev checkpoint, its Hub id, or a GGUF file");
     command.add_option("--base", base,
                        "Base model directory, where the run's own reference is not to be followed");
     command.add_option("--fixture", fixtures,
@@ -162,6 +162,12 @@ std::vector<lab::SweepPair> pairs(const SweepFlags& flags) {
                                               .found = "none",
                                               .expected = "models with fixtures, or neither"});
   }
+  if (flags.models.empty() && !flags.base.empty()) {
+    throw Error(ErrorKind::invalid_argument, {.where = "--base",
+                                              .found = "given without --model",
+                                              .expected = "models with fixtures, whose base it is",
+                                              .advice = "leave it out"});
+  }
   std::vector<lab::SweepPair> pairs;
   for (std::size_t i = 0; i < flags.fixtures.size(); ++i) {
     pairs.push_back({flags.models.size() == 1 ? flags.models[0] : flags.models[i], flags.fixtures[i]});
@@ -207,7 +213,7 @@ void add_sweep(CLI::App& gate) {
       "sweep",
       "Gates over every form of an op, precision and fixture, as one table; exit status 1 if any fails");
   command->add_option("gates", flags->gates, "Gates' JSON files")->required();
-  command->add_option("--model", flags->models, "Run directory or GGUF file; one, or one a fixture");
+  command->add_option("--model", flags->models, "Run directory, Hub id or GGUF file; one, or one a fixture");
   command->add_option("--fixture", flags->fixtures, "An oracle's recorded answers or taps; repeatable");
   command->add_option("--base", flags->base, "Base model directory for every model");
   command->add_option("--vary", flags->vary, "An op whose forms are all run; repeatable");

@@ -61,7 +61,8 @@ struct Run {
   void add_to(CLI::App& command) {
     std::string shapes = "Synthetic weights of this shape instead:";
     for (const std::string& name : lab::shape_names()) shapes += " " + name;
-    command.add_option("--model", choice.model, "Run directory of a Kev checkpoint, or a GGUF file");
+    command.add_option("--model", choice.model,
+                       "Run directory of a Kev checkpoint, its Hub id, or a GGUF file");
     command.add_option("--base", choice.base,
                        "Base model directory, where the run's own reference is not to be followed");
     command.add_option("--shape", choice.shape, shapes);

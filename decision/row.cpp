@@ -33,10 +33,10 @@ constexpr std::size_t kCountedTimesLimit = 4;
                                           fmt::format("shorten {} by {}", what, counted(excess, "token"))});
 }
 
-[[noreturn]] void refuse_far_too_long(const std::string& field, std::size_t limit) {
+[[noreturn]] void refuse_far_too_long(const std::string& field, std::size_t limit, std::string advice) {
   throw Error(ErrorKind::limit_exceeded,
               {field, fmt::format("more than {} tokens", kCountedTimesLimit * limit),
-               fmt::format("at most {}", limit), "give a part of it, or a summary"});
+               fmt::format("at most {}", limit), std::move(advice)});
 }
 
 }  // namespace
@@ -82,7 +82,8 @@ QuestionSegment RowEncoder::encode_question(const Question& question, std::size_
     segment.option_ends.push_back(segment.tokens.size());
     segment.tokens.push_back(option_close_);
   }
-  if (!counted_whole) refuse_far_too_long(field, limits_.row_tokens);
+  if (!counted_whole)
+    refuse_far_too_long(field, limits_.row_tokens, "shorten the instructions or the options");
   segment.tokens.push_back(decide_);
   const std::size_t row = state_tokens + segment.tokens.size();
   if (row <= limits_.row_tokens) return segment;
@@ -98,7 +99,7 @@ RequestRows RowEncoder::encode(const Request& request) const {
   rows.state.push_back(state_open_);
   const std::size_t limit = limits_.state_tokens;
   if (!append_text(request.state, "state", kCountedTimesLimit * limit, rows.state)) {
-    refuse_far_too_long("state", limit);
+    refuse_far_too_long("state", limit, "give a part of it, or a summary");
   }
   if (rows.state.size() > limit) {
     refuse_length("state", counted(rows.state.size(), "token"), fmt::format("at most {}", limit), "it",

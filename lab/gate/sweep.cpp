@@ -135,10 +135,10 @@ class Sweep {
 
   GateReport judge_one(const GateFile& gate, ops::Precision precision, const Candidate& candidate,
                        const SweepPair* pair) const {
-    GateTarget target{
-        .base = plan_.base, .precision = precision, .forms = candidate.forms, .threads = plan_.threads};
+    GateTarget target{.precision = precision, .forms = candidate.forms, .threads = plan_.threads};
     if (pair != nullptr) {
       target.model = pair->model;
+      target.base = plan_.base;
       target.fixtures = {pair->fixture};
     }
     return std::move(execute_gate(gate, target).front());

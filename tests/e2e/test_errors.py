@@ -99,6 +99,17 @@ class Errors(ProgramTest):
                 self.refuse("ledger", "list", "--ledger", path, says=[name, reason])
                 self.refuse("window", "run", path, says=[name, reason])
 
+    def test_a_base_is_refused_where_it_has_no_meaning(self):
+        base = self.model.parent / "base"
+        gate = program.ROOT / "lab" / "gates" / "op-rope.json"
+        for command in (
+            ("gate", "run", gate),
+            ("gate", "sweep", gate),
+            ("lab", "call-cost", "--shape", "kev-tiny"),
+        ):
+            with self.subTest(command=command):
+                self.refuse(*command, "--base", base, says=["base"])
+
     def test_a_link_to_nothing_is_not_passed_over(self):
         for name in ("tokenizer.json", "adapter_config.json", "head.pt", "adapter_model.safetensors"):
             with self.subTest(file=name):
