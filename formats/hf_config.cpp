@@ -122,7 +122,14 @@ void read_rope(const JsonFields& fields, ModelConfig& config) {
   if (scaling) check_rope_type(*scaling);
   const auto either = [&](const char* key) {
     const auto inner = parameters ? parameters->number(key) : std::nullopt;
-    return inner ? inner : fields.number(key);
+    const auto outer = fields.number(key);
+    if (inner && outer && *inner != *outer) {
+      throw Error(ErrorKind::malformed,
+                  {.where = parameters->where(key),
+                   .found = std::to_string(*inner),
+                   .expected = std::to_string(*outer) + ", as at " + fields.where(key)});
+    }
+    return inner ? inner : outer;
   };
   const auto theta = either("rope_theta");
   if (!theta) {

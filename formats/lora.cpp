@@ -33,16 +33,13 @@ constexpr std::uint32_t kMaxMatchSteps = 100'000;
 
 // Fields of PEFT's LoraConfig that do not enter a merged weight: provenance, training, and how targets were
 // chosen (the tensors themselves say which modules are adapted).
-constexpr std::array<std::string_view, 18> kInertFields = {"base_model_name_or_path",
+constexpr std::array<std::string_view, 15> kInertFields = {"base_model_name_or_path",
                                                            "revision",
                                                            "peft_version",
                                                            "task_type",
                                                            "inference_mode",
                                                            "auto_mapping",
                                                            "lora_dropout",
-                                                           "exclude_modules",
-                                                           "layers_to_transform",
-                                                           "layers_pattern",
                                                            "megatron_core",
                                                            "eva_config",
                                                            "qalora_group_size",
@@ -51,9 +48,18 @@ constexpr std::array<std::string_view, 18> kInertFields = {"base_model_name_or_p
                                                            "runtime_config",
                                                            "loftq_config",
                                                            "lora_ga_config"};
-constexpr std::array<std::string_view, 9> kReadFields = {
-    "r",    "lora_alpha",        "use_rslora",     "rank_pattern",  "alpha_pattern",
-    "bias", "init_lora_weights", "fan_in_fan_out", "target_modules"};
+constexpr std::array<std::string_view, 12> kReadFields = {"r",
+                                                          "lora_alpha",
+                                                          "use_rslora",
+                                                          "rank_pattern",
+                                                          "alpha_pattern",
+                                                          "bias",
+                                                          "init_lora_weights",
+                                                          "fan_in_fan_out",
+                                                          "target_modules",
+                                                          "exclude_modules",
+                                                          "layers_to_transform",
+                                                          "layers_pattern"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -108,22 +114,55 @@ double alpha_value(const std::string& where, double alpha) {
   return alpha;
 }
 
-/// Which modules an adapter must hold, where the configuration lists them by name and for all layers alike.
-std::vector<std::string> read_target_modules(const JsonFields& fields) {
-  for (const char* limit : {"exclude_modules", "layers_to_transform", "layers_pattern"}) {
-    const auto found = fields.json().find(limit);
-    if (found != fields.json().end() && !is_off(*found)) return {};
-  }
-  const auto targets = fields.json().find("target_modules");
-  if (targets == fields.json().end() || !targets->is_array()) return {};
+std::vector<std::string> names_of(const JsonFields& fields, std::string_view field) {
   std::vector<std::string> names;
-  for (const nlohmann::json& target : *targets) {
-    if (!target.is_string()) {
-      fail_field(ErrorKind::malformed, fields.where("target_modules"), excerpt(target), "names of modules");
+  for (const nlohmann::json& name : *fields.array(field)) {
+    if (!name.is_string()) {
+      fail_field(ErrorKind::malformed, fields.where(field), excerpt(name), "names of modules");
     }
-    names.push_back(target.get<std::string>());
+    names.push_back(name.get<std::string>());
   }
   return names;
+}
+
+/// layers_to_transform: a list of layers' indices, or one.
+std::vector<std::uint64_t> layers_of(const JsonFields& fields) {
+  constexpr const char* kField = "layers_to_transform";
+  const auto found = fields.json().find(kField);
+  if (found == fields.json().end() || found->is_null()) return {};
+  std::vector<std::uint64_t> layers;
+  for (const nlohmann::json& layer : found->is_array() ? *found : nlohmann::json::array({*found})) {
+    if (!layer.is_number_unsigned()) {
+      fail_field(ErrorKind::malformed, fields.where(kField), excerpt(layer), "indices of layers");
+    }
+    layers.push_back(layer.get<std::uint64_t>());
+  }
+  return layers;
+}
+
+/// None where a pattern takes the place of names: it matches paths of the author's whole model, whose prefix
+/// the canonical names lack.
+std::optional<TargetModules> read_targets(const JsonFields& fields) {
+  const auto is_list = [&](const char* field) {
+    const auto found = fields.json().find(field);
+    return found != fields.json().end() && found->is_array();
+  };
+  const auto is_given = [&](const char* field) {
+    const auto found = fields.json().find(field);
+    return found != fields.json().end() && !is_off(*found);
+  };
+  if (!is_list("target_modules") || is_given("layers_pattern")) return std::nullopt;
+  if (is_given("exclude_modules") && !is_list("exclude_modules")) return std::nullopt;
+  TargetModules targets;
+  targets.names = names_of(fields, "target_modules");
+  if (is_given("exclude_modules")) targets.excluded = names_of(fields, "exclude_modules");
+  targets.layers = layers_of(fields);
+  return targets;
+}
+
+bool is_named(std::string_view module, const std::vector<std::string>& names) {
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return module == name || module.ends_with("." + name); });
 }
 
 template <class T>
@@ -289,21 +328,29 @@ void check_shapes(const FactorNames& names, const TensorInfo& weight, const Tens
   require_floating(require(adapter, names.b, std::array<std::uint64_t, 2>{weight.shape[0], rank}));
 }
 
-/// PEFT adapts every linear layer whose path is a target, or ends with a dot and a target
-/// (src/peft/tuners/tuners_utils.py, check_target_module_exists), and saves them all.
-void check_complete(const TensorSource& base, const LoraConfig& config,
-                    const std::map<std::string, FactorNames, std::less<>>& adapted,
-                    const std::string& origin) {
+std::string module_of(std::string_view tensor) {
   constexpr std::string_view kWeight = ".weight";
+  return std::string(tensor.ends_with(kWeight) ? tensor.substr(0, tensor.size() - kWeight.size()) : "");
+}
+
+/// PEFT makes an adapter for every linear layer that is a target and for no other, and passes over what a
+/// file has beyond them.
+void check_targets(const TensorSource& base, const TargetModules& targets,
+                   const std::map<std::string, FactorNames, std::less<>>& adapted,
+                   const std::string& origin) {
   for (const std::string& tensor : base.names()) {
-    if (!tensor.ends_with(kWeight) || adapted.contains(tensor)) continue;
-    if (tensor == "embed_tokens.weight" || base.find(tensor)->shape.size() != 2) continue;
-    const std::string path = "." + tensor.substr(0, tensor.size() - kWeight.size());
-    for (const std::string& target : config.target_modules) {
-      if (!path.ends_with("." + target)) continue;
-      fail_field(ErrorKind::missing, origin + ": module '" + path.substr(1) + "'", "no lora_A and lora_B",
-                 "both, since target_modules names '" + target + "'", "save or download the adapter again");
+    const std::string module = module_of(tensor);
+    if (module.empty() || module == "embed_tokens" || base.find(tensor)->shape.size() != 2) continue;
+    const bool held = adapted.contains(tensor);
+    if (held == targets.hold(module)) continue;
+    const std::string where = origin + ": module '" + module + "'";
+    if (held) {
+      fail_field(ErrorKind::mismatch, where, "lora_A and lora_B",
+                 "none, by target_modules, exclude_modules and layers_to_transform of adapter_config.json",
+                 "the configuration and the weights are of different adapters");
     }
+    fail_field(ErrorKind::missing, where, "no lora_A and lora_B",
+               "both, by target_modules of adapter_config.json", "save or download the adapter again");
   }
 }
 
@@ -336,6 +383,16 @@ bool ModulePattern::matches(std::string_view module) const {
                "a module's name or a simple pattern");
   }
   return result > 0;
+}
+
+bool TargetModules::hold(std::string_view module) const {
+  if (!is_named(module, names) || is_named(module, excluded)) return false;
+  if (layers.empty()) return true;
+  constexpr std::string_view kLayers = "layers.";
+  if (!module.starts_with(kLayers)) return false;
+  const std::string_view index =
+      module.substr(kLayers.size(), module.find('.', kLayers.size()) - kLayers.size());
+  return std::ranges::any_of(layers, [&](std::uint64_t layer) { return std::to_string(layer) == index; });
 }
 
 std::size_t LoraConfig::rank_of(std::string_view module) const {
@@ -383,7 +440,7 @@ LoraConfig parse_lora_config(std::string_view json, const std::string& origin) {
                   config.alpha_pattern.emplace_back(std::move(pattern),
                                                     alpha_value(entries.where(key), *value));
                 });
-  config.target_modules = read_target_modules(fields);
+  config.targets = read_targets(fields);
   return config;
 }
 
@@ -406,6 +463,10 @@ std::shared_ptr<const TensorSource> merge_lora(std::shared_ptr<const TensorSourc
     }
   }
   if (report != nullptr) *report = found;
+  if (found.matched == 0 && found.unmatched.empty()) {
+    fail_field(ErrorKind::missing, origin, "no tensors", "lora_A and lora_B weights",
+               "save or download the adapter again");
+  }
   if (found.matched == 0 || !found.unmatched.empty()) {
     const std::string example =
         found.unmatched.empty() ? "" : ", '" + found.unmatched.front() + "' among the others";
@@ -414,7 +475,7 @@ std::shared_ptr<const TensorSource> merge_lora(std::shared_ptr<const TensorSourc
                    std::to_string(found.unmatched.size()) + " that it has not" + example,
                "every adapted module in the base", "the adapter was trained on another base model");
   }
-  check_complete(*base, config, adapted, origin);
+  if (config.targets) check_targets(*base, *config.targets, adapted, origin);
   return std::make_shared<MergedSource>(std::move(base), std::move(adapter), std::move(config),
                                         std::move(adapted));
 }

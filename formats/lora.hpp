@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +29,17 @@ class ModulePattern {
   std::shared_ptr<const void> compiled_;
 };
 
+/// Which modules an adapter holds, where the configuration says so by names (huggingface/peft,
+/// src/peft/tuners/tuners_utils.py, check_target_module_exists).
+struct TargetModules {
+  std::vector<std::string> names;     ///< paths, or what follows one of a path's dots
+  std::vector<std::string> excluded;  ///< likewise
+  std::vector<std::uint64_t> layers;  ///< only of these; empty: of all
+
+  /// `module`: its path within the backbone, "layers.0.mlp.up_proj".
+  bool hold(std::string_view module) const;
+};
+
 /// What a PEFT adapter_config.json says of a LoRA adapter, as far as it changes the merged weights.
 struct LoraConfig {
   std::size_t rank = 0;
@@ -35,9 +48,7 @@ struct LoraConfig {
   std::vector<std::pair<ModulePattern, std::size_t>> rank_pattern{};  ///< the first that matches wins
   std::vector<std::pair<ModulePattern, double>> alpha_pattern{};
 
-  /// Names of adapted modules: a path, or what follows one of its dots. Empty where the configuration has a
-  /// pattern instead, or limits them by layer or exclusion.
-  std::vector<std::string> target_modules{};
+  std::optional<TargetModules> targets{};  ///< none where they are given by a pattern
 
   std::size_t rank_of(std::string_view module) const;
   float scale_of(std::string_view module) const;
@@ -60,8 +71,8 @@ struct LoraReport {
 /// `report`, when given, is filled even where the merge is refused for unmatched modules.
 ///
 /// Throws Error(missing | malformed | mismatch | unsupported); Error(mismatch) when a module of the adapter
-/// is not in the base, or none is; Error(missing) when a matrix of the base that `target_modules` names has
-/// no adapter, as in an adapter saved in part.
+/// is not in the base or not among the targets, or none is; Error(missing) when a matrix of the base that is
+/// a target has no adapter, as in an adapter saved in part.
 std::shared_ptr<const TensorSource> merge_lora(std::shared_ptr<const TensorSource> base,
                                                const std::filesystem::path& adapter_directory,
                                                LoraReport* report = nullptr);

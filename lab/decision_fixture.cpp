@@ -22,7 +22,7 @@ namespace {
 
 using decision::JsonValue;
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 /// How far a recorded probability may lie from the softmax of its logits: a tenth of the exact path's bar,
 /// and far more than the decimals that the oracle leaves out.
 constexpr double kRounding = 1e-5;

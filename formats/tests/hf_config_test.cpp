@@ -81,6 +81,17 @@ TEST(HfConfig, ReadsTheOlderRotaryFields) {
   EXPECT_EQ(parse(config).rotary_dim, 128u);
 }
 
+TEST(HfConfig, RotaryFieldsThatDisagreeAreRefusedWithBothPlaces) {
+  for (const char* field : {"partial_rotary_factor", "rope_theta"}) {
+    json config = hybrid();
+    config[field] = config["rope_parameters"][field];
+    EXPECT_NO_THROW(parse(config)) << field;
+    config[field] = 0.5;
+    EXPECT_THAT(refused(config).what(), HasSubstr(std::string("rope_parameters.") + field));
+    EXPECT_THAT(refused(config).what(), HasSubstr(std::string("config.json: ") + field));
+  }
+}
+
 TEST(HfConfig, LayerTypesFollowTheIntervalWhereNotListed) {
   json config = hybrid();
   config.erase("layer_types");
@@ -172,6 +183,7 @@ TEST(HfConfig, ARotaryFactorThatLeavesAnOddOrEmptyPartIsRefused) {
   for (const double factor : {0.0, -0.25, 1.5, 0.001, 3.0 / 256}) {
     json config = hybrid();
     config["rope_parameters"]["partial_rotary_factor"] = factor;
+    config.erase("partial_rotary_factor");
     EXPECT_EQ(refused(config).kind(), ErrorKind::malformed) << factor;
   }
 }

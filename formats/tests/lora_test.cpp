@@ -362,18 +362,60 @@ TEST(Lora, EveryModuleThatTargetModulesNamesMustBeAdapted) {
     EXPECT_EQ(error.kind(), ErrorKind::missing) << targets;
     EXPECT_THAT(error.what(), HasSubstr("layers.1.mlp.up_proj")) << targets;
   }
-  // A name is a whole part of the path; a pattern or a limit by layer is the author's own business.
-  for (const json& targets : {json::array({"p_proj"}), json::array({"layers.0.mlp.up_proj"}),
-                              json::array({"embed_tokens"}), json(".*up_proj"), json(nullptr)}) {
+  // A pattern is of the author's whole model; a name is a whole part of a path, and the table is no target.
+  for (const json& targets : {json::array({"layers.0.mlp.up_proj"}), json::array({kModule, "embed_tokens"}),
+                              json(".*up_proj"), json(nullptr)}) {
     config["target_modules"] = targets;
     EXPECT_NO_THROW(merge(two, one, config)) << targets;
   }
   config["target_modules"] = json::array({"up_proj"});
-  config["layers_to_transform"] = json::array({0});
+  for (const json& layers : {json::array({0}), json(0)}) {
+    config["layers_to_transform"] = layers;
+    EXPECT_NO_THROW(merge(two, one, config)) << layers;
+  }
+  config["layers_to_transform"] = nullptr;
+  config["exclude_modules"] = json::array({"layers.1.mlp.up_proj"});
   EXPECT_NO_THROW(merge(two, one, config));
-  config["target_modules"] = json::array({"up_proj", 7});
-  config.erase("layers_to_transform");
-  EXPECT_THAT(refused_lora(config).what(), HasSubstr("target_modules"));
+}
+
+TEST(Lora, AModuleThatIsNoTargetMustNotBeAdapted) {
+  const Memory weights(base());
+  const Memory factors(adapter("base_model.model.model." + kModule));
+  const std::vector<std::pair<std::string, json>> limits = {
+      {"target_modules", json::array({"v_proj"})},
+      {"target_modules", json::array({"p_proj"})},
+      {"target_modules", json::array()},
+      {"layers_to_transform", json::array({1})},
+      {"layers_to_transform", 10},
+      {"exclude_modules", json::array({"mlp.up_proj"})}};
+  for (const auto& [field, value] : limits) {
+    json config = plain_config();
+    config["target_modules"] = json::array({"up_proj"});
+    EXPECT_NO_THROW(merge(weights, factors, config));
+    config[field] = value;
+    const Error error = error_of([&] { merge(weights, factors, config); });
+    EXPECT_EQ(error.kind(), ErrorKind::mismatch) << value;
+    EXPECT_THAT(error.what(), HasSubstr(kModule)) << value;
+  }
+}
+
+TEST(Lora, TargetsOfAnotherTypeAreRefusedByField) {
+  for (const auto& [field, value] :
+       std::vector<std::pair<std::string, json>>{{"target_modules", json::array({"up_proj", 7})},
+                                                 {"exclude_modules", json::array({nullptr})},
+                                                 {"layers_to_transform", "0"},
+                                                 {"layers_to_transform", json::array({-1})}}) {
+    json config = plain_config();
+    config["target_modules"] = json::array({"up_proj"});
+    config[field] = value;
+    EXPECT_THAT(refused_lora(config).what(), HasSubstr(field));
+  }
+}
+
+TEST(Lora, AnAdapterWithoutTensorsIsCalledThat) {
+  const Memory weights(base());
+  const Memory none({});
+  EXPECT_THAT(error_of([&] { merge(weights, none); }).what(), HasSubstr("no tensors"));
 }
 
 TEST(Lora, AnAlphaBeyondFp32IsTheConfigurationsFault) {
