@@ -95,14 +95,19 @@ GateFinding read_gate_finding(const Receipt& receipt) {
   const Reader gate = root(receipt).at("subject").at("gate");
   return {.gate_sha256 = gate.at("sha256").sha256(),
           .name = gate.at("name").text(),
-          .pass = root(receipt).at("result").at("result").text() == "PASS"};
+          .pass = root(receipt).at("result").at("result").text() == "PASS",
+          .forms = root(receipt).at("subject").at("forms").text()};
 }
 
 WindowFinding read_window_finding(const Receipt& receipt) {
   const Reader result = root(receipt).at("result");
   WindowFinding finding{.plan_sha256 = root(receipt).at("subject").at("plan").at("sha256").sha256(),
                         .clean = result.at("clean").boolean(),
-                        .pairs = {}};
+                        .pairs = {},
+                        .forms = {}};
+  for (const Reader& form : root(receipt).at("subject").at("forms").items()) {
+    finding.forms.emplace(form.at("name").text(), form.at("forms").text());
+  }
   for (const Reader& pair : result.at("pairs").items()) finding.pairs.push_back(read_pair(pair));
   for (const Reader& cell : result.at("times").items()) {
     if (!cell.at("suspicious").boolean()) continue;

@@ -15,10 +15,12 @@
 #include "base/log.hpp"
 #include "base/path.hpp"
 #include "base/sha256.hpp"
+#include "base/utf8.hpp"
 #include "lab/ledger/evidence.hpp"
 #include "lab/ledger/folder.hpp"
 #include "lab/ledger/git.hpp"
 #include "lab/ledger/schema.hpp"
+#include "lab/window/plan.hpp"
 
 namespace assay::lab {
 namespace {
@@ -89,6 +91,34 @@ void check_rule(const Freezing& freezing) {
   };
   require(freezing.rule.contains("gates"), !freezing.gates.empty(), "--gate");
   require(freezing.rule.contains("window"), !freezing.window.empty(), "--window");
+}
+
+/// A claim about a pair that no window of the plan can hold could never be refuted. A window pairs each form
+/// with those that stand after it.
+void check_pairs(const Freezing& freezing) {
+  const WindowPlan plan = read_window_plan(freezing.window);
+  const Json& clause = freezing.rule["window"];
+  const auto place = [&](const char* field, const auto& named) -> std::optional<std::ptrdiff_t> {
+    if (!clause.contains(field)) return std::nullopt;
+    const std::string name = clause[field].get<std::string>();
+    const auto found =
+        std::find_if(named.begin(), named.end(), [&](const auto& one) { return one.name == name; });
+    if (found != named.end()) return found - named.begin();
+    throw Error(ErrorKind::invalid_argument, {.where = fmt::format("rule, window.{}", field),
+                                              .found = "'" + printable(name) + "'",
+                                              .expected = "a name of " + freezing.window.string()});
+  };
+  place("item", plan.items);
+  const std::ptrdiff_t last = std::ssize(plan.forms) - 1;
+  const std::ptrdiff_t baseline = place("baseline", plan.forms).value_or(0);
+  const std::ptrdiff_t candidate = place("candidate", plan.forms).value_or(last);
+  if (baseline < candidate) return;
+  throw Error(ErrorKind::invalid_argument,
+              {.where = "rule, window",
+               .found = fmt::format("the baseline is form {} of {}, the candidate form {}", baseline + 1,
+                                    freezing.window.string(), candidate + 1),
+               .expected = "a baseline that stands before the candidate in the plan",
+               .advice = "change their order in the plan"});
 }
 
 void check_committed(const Experiment& experiment, const GitRepository& git,
@@ -391,6 +421,7 @@ Experiment Ledger::freeze(const std::string& id, const Freezing& freezing) {
   }
   check_committed(experiment, git, folder_);
   Json frozen{{"made", utc_now()}, {"commit", *commit}, {"gates", Json::array()}};
+  if (!freezing.window.empty()) check_pairs(freezing);
   for (const auto& gate : freezing.gates) frozen["gates"].push_back(keep(gate, this->frozen(), git));
   if (!freezing.window.empty()) frozen["window"] = keep(freezing.window, this->frozen(), git);
   if (!freezing.device.empty()) frozen["device"] = freezing.device;

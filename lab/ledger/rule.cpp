@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -56,15 +60,51 @@ ValueClause read_value_clause(const Json& json, const std::string& where) {
   return clause;
 }
 
-ClauseOutcome judge_gates(const std::vector<std::string>& gate_sha256s,
-                          const std::vector<GateFinding>& gates) {
+std::set<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()};
+}
+
+/// What the candidates of the selected pairs ran, by their names.
+std::map<std::string, std::string> candidates_of(const WindowClause& clause,
+                                                 const std::vector<WindowFinding>& windows) {
+  std::map<std::string, std::string> candidates;
+  for (const WindowFinding& window : windows) {
+    for (const PairFinding& pair : window.pairs) {
+      const auto forms = window.forms.find(pair.candidate);
+      if (selects(clause, pair) && forms != window.forms.end()) candidates.insert(*forms);
+    }
+  }
+  return candidates;
+}
+
+/// A gate of one op judges a run's form of it, one of a whole run all of its forms.
+bool judged_forms(const GateFinding& gate, const std::string& run) {
+  const std::set<std::string> all = words_of(run);
+  const std::set<std::string> judged = words_of(gate.forms);
+  return !judged.empty() && std::includes(all.begin(), all.end(), judged.begin(), judged.end());
+}
+
+ClauseOutcome judge_gates(const std::vector<std::string>& gate_sha256s, const std::vector<GateFinding>& gates,
+                          const std::map<std::string, std::string>& candidates) {
   for (const GateFinding& gate : gates) {
     if (!gate.pass) return {"gates", Outcome::refuted, fmt::format("{} says FAIL", gate.name)};
   }
+  const auto any = [&](const std::string& sha256, const auto& condition) {
+    return std::any_of(gates.begin(), gates.end(), [&](const GateFinding& gate) {
+      return gate.gate_sha256 == sha256 && condition(gate);
+    });
+  };
   for (const std::string& sha256 : gate_sha256s) {
-    const bool judged = std::any_of(gates.begin(), gates.end(),
-                                    [&](const GateFinding& gate) { return gate.gate_sha256 == sha256; });
-    if (!judged) return {"gates", Outcome::open, fmt::format("no receipt of gate {:.12}", sha256)};
+    if (!any(sha256, [](const GateFinding&) { return true; })) {
+      return {"gates", Outcome::open, fmt::format("no receipt of gate {:.12}", sha256)};
+    }
+    for (const auto& candidate : candidates) {
+      if (any(sha256, [&](const GateFinding& gate) { return judged_forms(gate, candidate.second); }))
+        continue;
+      return {"gates", Outcome::open,
+              fmt::format("no receipt of gate {:.12} on the forms of {}", sha256, candidate.first)};
+    }
   }
   return {"gates", Outcome::holds, fmt::format("{} of {} receipts PASS", gates.size(), gates.size())};
 }
@@ -171,7 +211,9 @@ bool selects(const WindowClause& clause, const PairFinding& pair) {
 
 Judgement judge(const Rule& rule, const std::vector<std::string>& gate_sha256s, const Findings& findings) {
   Judgement judgement;
-  if (rule.gates_pass) judgement.clauses.push_back(judge_gates(gate_sha256s, findings.gates));
+  const auto candidates =
+      rule.window ? candidates_of(*rule.window, findings.windows) : std::map<std::string, std::string>();
+  if (rule.gates_pass) judgement.clauses.push_back(judge_gates(gate_sha256s, findings.gates, candidates));
   if (rule.window) judgement.clauses.push_back(judge_windows(*rule.window, findings.windows));
   for (std::size_t i = 0; i < rule.values.size(); ++i) {
     judgement.clauses.push_back(judge_value(rule.values[i], i, findings.values));

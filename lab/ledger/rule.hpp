@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,6 +60,7 @@ struct GateFinding {
   std::string gate_sha256;
   std::string name;  ///< of the gate, for the reader
   bool pass = false;
+  std::string forms;  ///< that it judged, "op=name …"
 };
 
 /// Two forms on one item inside one window.
@@ -77,6 +79,7 @@ struct WindowFinding {
   std::string plan_sha256;
   bool clean = false;
   std::vector<PairFinding> pairs;
+  std::map<std::string, std::string> forms;  ///< what each form of the plan ran, "op=name …" of every op
 };
 
 /// A number that a value clause asked one receipt for; nothing where it holds none.
@@ -109,7 +112,7 @@ struct Judgement {
 /// Applies the rule; total, and a function of its arguments alone.
 ///
 /// - gates: refuted where any receipt says FAIL; open where one of `gate_sha256s` (the frozen ones) has no
-///   receipt; else holds.
+///   receipt, or, with a window clause, none on the forms that a selected pair's candidate ran; else holds.
 /// - window: over the selected pairs of every window that counts: refuted where any pair's interval lies
 ///   wholly below refuted_below; holds where every ratio reaches min_ratio and, if asked, every interval
 ///   lies above 1 and the window itself calls every candidate faster, and no pair is in doubt; else open.

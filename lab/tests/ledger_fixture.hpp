@@ -22,7 +22,7 @@ class LedgerFixture : public testing::Test {
   void SetUp() override {
     directory_.write("code/kernel.cpp", "int answer();\n");
     gate_ = directory_.write("gates/decisions.json", "{\"name\": \"decisions\"}\n");
-    plan_ = directory_.write("plans/rows.json", "{\"name\": \"rows\"}\n");
+    plan_ = directory_.write("plans/rows.json", plan_text());
     git("init --quiet");
     commit("Start");
   }
@@ -37,6 +37,13 @@ class LedgerFixture : public testing::Test {
   void commit(const std::string& message) const {
     git("add --all");
     git("commit --quiet --allow-empty --message '" + message + "'");
+  }
+
+  static std::string plan_text() {
+    return R"({"schema": "assay.window-plan/1", "name": "rows", "device": "cpu",
+ "items": [{"name": "row", "op": "rms_norm", "sizes": {"rows": 8, "dim": 64}}],
+ "forms": [{"name": "reference", "ops": {"rms_norm": "reference"}},
+           {"name": "vector", "ops": {"rms_norm": "vector"}}]})";
   }
 
   Ledger ledger() const { return Ledger(directory_ / "ledger"); }
@@ -60,8 +67,9 @@ class LedgerFixture : public testing::Test {
                      {"window", {{"min_ratio", 1.05}, {"interval_excludes_1", true}, {"clean", true}}}}};
   }
 
-  Json gate_receipt(bool pass = true) const {
-    return make_receipt(ReceiptKind::gate, {{"gate", {{"name", "decisions"}, {"sha256", sha256_hex(gate_)}}}},
+  Json gate_receipt(bool pass = true, const std::string& form = "rms_norm=vector") const {
+    return make_receipt(ReceiptKind::gate,
+                        {{"gate", {{"name", "decisions"}, {"sha256", sha256_hex(gate_)}}}, {"forms", form}},
                         {{"result", pass ? "PASS" : "FAIL"}});
   }
 
@@ -73,7 +81,12 @@ class LedgerFixture : public testing::Test {
                     {"interval", {ratio - 0.05, ratio + 0.05}},
                     {"verdict", ratio > 1.05 ? "faster" : "inconclusive"},
                     {"suspicious", false}};
-    return make_receipt(ReceiptKind::window, {{"plan", {{"name", "rows"}, {"sha256", sha256_hex(plan_)}}}},
+    const auto form = [](const std::string& name) {
+      return Json{{"name", name}, {"forms", "matmul=vector rms_norm=" + name}};
+    };
+    return make_receipt(ReceiptKind::window,
+                        {{"plan", {{"name", "rows"}, {"sha256", sha256_hex(plan_)}}},
+                         {"forms", {form("reference"), form("vector")}}},
                         {{"clean", true}, {"times", Json::array()}, {"pairs", {pair}}});
   }
 

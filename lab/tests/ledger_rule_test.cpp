@@ -23,7 +23,7 @@ const char* const kGateAndWindow =
     R"({"gates": "all pass", "window": {"min_ratio": 1.05, "interval_excludes_1": true, "clean": true}})";
 
 GateFinding gate(bool pass, const std::string& sha256 = kGate) {
-  return {.gate_sha256 = sha256, .name = "a gate", .pass = pass};
+  return {.gate_sha256 = sha256, .name = "a gate", .pass = pass, .forms = "rms_norm=vector"};
 }
 
 PairFinding pair(double ratio, double lower, double upper, bool faster = true) {
@@ -38,7 +38,11 @@ PairFinding pair(double ratio, double lower, double upper, bool faster = true) {
 }
 
 WindowFinding window(std::vector<PairFinding> pairs, bool clean = true) {
-  return {.plan_sha256 = "", .clean = clean, .pairs = std::move(pairs)};
+  return {.plan_sha256 = "",
+          .clean = clean,
+          .pairs = std::move(pairs),
+          .forms = {{"reference", "matmul=vector rms_norm=reference"},
+                    {"vector", "matmul=vector rms_norm=vector"}}};
 }
 
 struct Case {
@@ -175,6 +179,38 @@ TEST(Rule, OneThatContradictsItselfIsRefused) {
   });
   expect_error(ErrorKind::invalid_argument, "pointer",
                [] { rule_of(R"({"values": [{"kind": "footprint", "pointer": "/a~2", "at_most": 1}]})"); });
+}
+
+TEST(Judge, AGateThatNeverSawTheCandidatesFormsLeavesTheClaimOpen) {
+  const Rule rule = rule_of(kGateAndWindow);
+  GateFinding other = gate(true);
+  for (const char* forms : {"rms_norm=reference", "matmul=vector rms_norm=reference", "swiglu=vector", ""}) {
+    other.forms = forms;
+    const Judgement judgement =
+        judge(rule, {kGate}, {.gates = {other}, .windows = {window({kGood})}, .values = {}});
+    EXPECT_EQ(judgement.evidence, Evidence::inconclusive) << forms;
+    EXPECT_THAT(judgement.clauses[0].because, testing::HasSubstr("forms of vector")) << forms;
+  }
+  for (const char* forms : {"rms_norm=vector", "matmul=vector rms_norm=vector"}) {
+    GateFinding seen = gate(true);
+    seen.forms = forms;
+    const Findings findings{.gates = {other, seen}, .windows = {window({kGood})}, .values = {}};
+    EXPECT_EQ(judge(rule, {kGate}, findings).evidence, Evidence::positive) << forms;
+  }
+}
+
+TEST(Judge, OnlyTheFormsOfSelectedPairsNeedTheGate) {
+  const Rule rule = rule_of(R"({"gates": "all pass", "window": {"candidate": "vector", "min_ratio": 1.05,
+                                "interval_excludes_1": true, "clean": true}})");
+  WindowFinding both = window({kGood});
+  both.pairs.push_back(kGood);
+  both.pairs.back().candidate = "third";
+  both.forms["third"] = "matmul=vector rms_norm=third";
+  EXPECT_EQ(judge(rule, {kGate}, {.gates = {gate(true)}, .windows = {both}, .values = {}}).evidence,
+            Evidence::positive);
+  EXPECT_EQ(judge(rule_of(kGateAndWindow), {kGate}, {.gates = {gate(true)}, .windows = {both}, .values = {}})
+                .evidence,
+            Evidence::inconclusive);
 }
 
 }  // namespace

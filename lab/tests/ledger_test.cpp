@@ -319,5 +319,32 @@ TEST_F(LedgerTest, PagesShowEveryExperimentAndTakeTextAsText) {
   EXPECT_EQ(table.rows[1][4], "positive");
 }
 
+TEST_F(LedgerTest, AClaimAboutAPairThatThePlanCannotHoldIsNotFrozen) {
+  const std::string id = ledger().propose(proposal()).id();
+  const std::vector<std::pair<Json, std::string>> claims = {
+      {{{"item", "nosuch"}}, "window.item"},
+      {{{"baseline", "zzz"}}, "window.baseline"},
+      {{{"candidate", "zzz"}}, "window.candidate"},
+      {{{"baseline", "vector"}, {"candidate", "reference"}}, "stands before"},
+      {{{"baseline", "vector"}}, "stands before"},
+      {{{"candidate", "reference"}}, "stands before"},
+      {{{"baseline", "vector"}, {"candidate", "vector"}}, "stands before"}};
+  for (const auto& [fields, message] : claims) {
+    Freezing freezing = this->freezing();
+    freezing.rule["window"].update(fields);
+    expect_error(ErrorKind::invalid_argument, message, [&] { ledger().freeze(id, freezing); });
+  }
+  Freezing sound = freezing();
+  sound.rule["window"].update(Json{{"item", "row"}, {"baseline", "reference"}, {"candidate", "vector"}});
+  EXPECT_NO_THROW(ledger().freeze(id, sound));
+}
+
+TEST_F(LedgerTest, AGateOfTheBaselineAloneMakesNothingPositive) {
+  const std::string id = ledger().propose(proposal()).id();
+  ledger().freeze(id, freezing());
+  ledger().record(id, {save(gate_receipt(true, "rms_norm=reference")), save(window_receipt(1.2))});
+  EXPECT_THROW(ledger().decide(id, {.disposition = "integrated", .reason = "fast", .by = {}}), Error);
+}
+
 }  // namespace
 }  // namespace assay::lab

@@ -47,6 +47,31 @@ TEST(WindowPlan, DefaultsAreThoseThatTheHeaderStates) {
   EXPECT_EQ(plan.rule.min_wins, 0.75);
 }
 
+TEST(WindowPlan, LimitsAndRuleAreTightenedOnly) {
+  const WindowPlan plan = parse_plan(example_plan());
+  const std::vector<std::tuple<std::string, std::string, Json>> looser = {
+      {"limits", "other_cpu", plan.limits.other_cpu + 0.01},
+      {"limits", "other_cpu_second", plan.limits.other_cpu_second + 0.01},
+      {"limits", "load_per_core", plan.limits.load_per_core + 0.1},
+      {"limits", "steal", plan.limits.steal + 0.01},
+      {"limits", "available_memory_bytes", plan.limits.available_memory_bytes - 1},
+      {"rule", "confidence", plan.rule.confidence - 0.01},
+      {"rule", "min_wins", plan.rule.min_wins - 0.01},
+      {"rule", "min_ratio", plan.rule.min_ratio - 0.01},
+      {"rule", "min_pairs", plan.rule.min_pairs - 1},
+      {"rule", "suspicious_ratio", plan.rule.suspicious_ratio + 1}};
+  for (const auto& [part, field, value] : looser) {
+    Json json = example_plan();
+    json[part] = {{field, value}};
+    try {
+      parse_plan(json);
+      ADD_FAILURE() << field;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(field), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(WindowPlan, EveryFieldIsRead) {
   Json json = example_plan();
   json["processes"] = 3;
@@ -54,7 +79,7 @@ TEST(WindowPlan, EveryFieldIsRead) {
   json["warm_ups"] = 0;
   json["alive"] = "together";
   json["timeout_seconds"] = 2.5;
-  json["limits"] = {{"other_cpu", 0.1}, {"available_memory_bytes", 5}};
+  json["limits"] = {{"other_cpu", 0.01}, {"available_memory_bytes", std::size_t{1} << 30}};
   json["rule"] = {{"min_ratio", 1.1}, {"seed", 9}};
   json["ceilings"] = {{"fp32_flops", 1e11}};
   const WindowPlan plan = parse_plan(json);
@@ -63,8 +88,8 @@ TEST(WindowPlan, EveryFieldIsRead) {
   EXPECT_EQ(plan.warm_ups, 0u);
   EXPECT_EQ(plan.alive, Alive::together);
   EXPECT_EQ(plan.timeout_seconds, 2.5);
-  EXPECT_EQ(plan.limits.other_cpu, 0.1);
-  EXPECT_EQ(plan.limits.available_memory_bytes, 5u);
+  EXPECT_EQ(plan.limits.other_cpu, 0.01);
+  EXPECT_EQ(plan.limits.available_memory_bytes, std::size_t{1} << 30);
   EXPECT_EQ(plan.rule.min_ratio, 1.1);
   EXPECT_EQ(plan.rule.seed, 9u);
   EXPECT_EQ(plan.ceilings.fp32_flops, 1e11);

@@ -149,25 +149,29 @@ WindowForm read_form(JsonReader reader) {
   return form;
 }
 
+/// Limits and rule can be tightened, not loosened: what others read as "clean" and "faster" has to mean the
+/// same in every receipt.
 EnvironmentLimits read_limits(JsonReader reader) {
   EnvironmentLimits limits;
-  limits.other_cpu = read_number(reader, "other_cpu", limits.other_cpu, 0, 1);
-  limits.other_cpu_second = read_number(reader, "other_cpu_second", limits.other_cpu_second, 0, 1);
-  limits.load_per_core = read_number(reader, "load_per_core", limits.load_per_core, 0, 1000);
-  limits.steal = read_number(reader, "steal", limits.steal, 0, 1);
-  limits.available_memory_bytes =
-      read_count(reader, "available_memory_bytes", limits.available_memory_bytes, 0, std::size_t{1} << 50);
+  limits.other_cpu = read_number(reader, "other_cpu", limits.other_cpu, 0, limits.other_cpu);
+  limits.other_cpu_second =
+      read_number(reader, "other_cpu_second", limits.other_cpu_second, 0, limits.other_cpu_second);
+  limits.load_per_core = read_number(reader, "load_per_core", limits.load_per_core, 0, limits.load_per_core);
+  limits.steal = read_number(reader, "steal", limits.steal, 0, limits.steal);
+  limits.available_memory_bytes = read_count(reader, "available_memory_bytes", limits.available_memory_bytes,
+                                             limits.available_memory_bytes, std::size_t{1} << 50);
   reader.finish();
   return limits;
 }
 
 PairRule read_rule(JsonReader reader) {
   PairRule rule;
-  rule.confidence = read_number(reader, "confidence", rule.confidence, 0.5, 0.9999);
-  rule.min_wins = read_number(reader, "min_wins", rule.min_wins, 0.5, 1);
-  rule.min_ratio = read_number(reader, "min_ratio", rule.min_ratio, 1, 100);
-  rule.min_pairs = read_count(reader, "min_pairs", rule.min_pairs, 4, kMostSamples);
-  rule.suspicious_ratio = read_number(reader, "suspicious_ratio", rule.suspicious_ratio, 1, 1e6);
+  rule.confidence = read_number(reader, "confidence", rule.confidence, rule.confidence, 0.9999);
+  rule.min_wins = read_number(reader, "min_wins", rule.min_wins, rule.min_wins, 1);
+  rule.min_ratio = read_number(reader, "min_ratio", rule.min_ratio, rule.min_ratio, 100);
+  rule.min_pairs = read_count(reader, "min_pairs", rule.min_pairs, rule.min_pairs, kMostSamples);
+  rule.suspicious_ratio =
+      read_number(reader, "suspicious_ratio", rule.suspicious_ratio, 1, rule.suspicious_ratio);
   rule.resamples = read_count(reader, "resamples", rule.resamples, 100, 1'000'000);
   rule.seed = reader.optional<std::uint64_t>("seed").value_or(rule.seed);
   reader.finish();

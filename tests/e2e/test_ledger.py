@@ -38,6 +38,16 @@ def count_seed():
     return rows
 
 
+PLAN = {
+    "schema": "assay.window-plan/1",
+    "name": "rows",
+    "device": "cpu",
+    "items": [{"name": "row", "op": "rms_norm", "sizes": {"rows": 8, "dim": 64}}],
+    "forms": [{"name": name, "ops": {"rms_norm": name}} for name in ("reference", "vector")],
+}
+RUN = [{"name": name, "forms": f"matmul=vector rms_norm={name}"} for name in ("reference", "vector")]
+
+
 class Repository(ProgramTest):
     """A git repository with a subject's code, a gate and a plan."""
 
@@ -49,7 +59,7 @@ class Repository(ProgramTest):
         self.gate = self.root / "gate.json"
         self.gate.write_text('{"name": "decisions"}\n')
         self.plan = self.root / "plan.json"
-        self.plan.write_text('{"name": "rows"}\n')
+        self.plan.write_text(json.dumps(PLAN))
         self.ledger = self.root / "ledger"
         self.git("init", "--quiet")
         self.commit("Start")
@@ -91,9 +101,9 @@ class Repository(ProgramTest):
         path.write_bytes(data)
         return path
 
-    def gate_receipt(self, verdict="PASS"):
+    def gate_receipt(self, verdict="PASS", form="rms_norm=vector"):
         sha256 = hashlib.sha256(self.gate.read_bytes()).hexdigest()
-        return self.receipt("gate", {"gate": {"name": "decisions", "sha256": sha256}}, {"result": verdict})
+        return self.receipt("gate", {"gate": {"name": "decisions", "sha256": sha256}, "forms": form}, {"result": verdict})
 
     def window_receipt(self, ratio):
         sha256 = hashlib.sha256(self.plan.read_bytes()).hexdigest()
@@ -107,7 +117,9 @@ class Repository(ProgramTest):
             "suspicious": False,
         }
         return self.receipt(
-            "window", {"plan": {"name": "rows", "sha256": sha256}}, {"clean": True, "times": [], "pairs": [pair]}
+            "window",
+            {"plan": {"name": "rows", "sha256": sha256}, "forms": RUN},
+            {"clean": True, "times": [], "pairs": [pair]},
         )
 
     def decided(self, ratio, disposition, *options):

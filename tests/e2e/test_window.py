@@ -51,7 +51,6 @@ class Window(ProgramTest):
             ],
             "forms": [{"name": "default"}, {"name": "reference", "ops": {"rms_norm": "reference"}}],
             "repetitions": 4,
-            "limits": {"load_per_core": 1000},
             **fields,
         }
         path = self.folder / f"{name}.json"
