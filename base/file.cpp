@@ -19,6 +19,7 @@
 #include "base/bus_error.hpp"
 #include "base/error.hpp"
 #include "base/out_of_memory.hpp"
+#include "base/utf8.hpp"
 
 namespace assay {
 namespace {
@@ -117,6 +118,7 @@ void write_all(const Descriptor& file, std::string_view contents, const std::fil
 struct MappedFile::Mapping {
   std::filesystem::path path;
   std::span<const std::byte> bytes;
+  std::string name;  ///< the path as a message shows it
 
   Mapping(std::filesystem::path p, std::span<const std::byte> b);
   Mapping(const Mapping&) = delete;
@@ -183,8 +185,8 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
 }  // namespace
 
 MappedFile::Mapping::Mapping(std::filesystem::path p, std::span<const std::byte> b)
-    : path(std::move(p)), bytes(b) {
-  if (!bytes.empty()) enter_mapped_range(bytes, path.c_str());
+    : path(std::move(p)), bytes(b), name(printable(path.string())) {
+  if (!bytes.empty()) enter_mapped_range(bytes, name.c_str());
 }
 
 MappedFile::Mapping::~Mapping() {

@@ -162,6 +162,9 @@ class Inspector {
     if (text.starts_with("PK") || text.starts_with("\x80")) return inspect_torch(path);
     const std::size_t start = text.find_first_not_of(" \t\r\n");
     if (start != std::string_view::npos && text[start] == '{') return inspect_json(path, text);
+    if (start != std::string_view::npos && text[start] == '[' && top_level_names(text)) {
+      return inspect_json(path, text);
+    }
     // The header's length in 8 bytes, then the header, which is JSON.
     if (text.substr(0, 9).ends_with('{') || path.extension() == ".safetensors")
       return inspect_safetensors(path);

@@ -31,6 +31,7 @@ std::string_view expected_form(std::string_view type, std::string_view value) {
     std::uint64_t number = 0;
     const auto [stop, error] = std::from_chars(value.data(), end, number);
     const bool octal = value.size() > 1 && value.front() == '0';
+    if (error == std::errc::result_out_of_range) return "a smaller number";
     if (error != std::errc{} || stop != end || octal) return kWholeNumber;
   } else if (type.starts_with("FLOAT")) {
     double number = 0;

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/sha256.hpp"
+#include "base/utf8.hpp"
 #include "decision/json_value.hpp"
 
 namespace assay::lab {
@@ -142,6 +144,10 @@ FixtureRecord read_record(const JsonValue& value, const std::string& where) {
   FixtureRecord record;
   record.id = string(*value.find("id"), where + ".id");
   record.request = decision::read_request(*value.find("request"), where + ".request");
+  // What a caller is warned of, a recorded request does not have.
+  if (const auto& warnings = record.request.warnings; !warnings.empty()) {
+    malformed("", warnings.front(), "a request that is read whole");
+  }
   const auto& rows = array(*value.find("rows"), where + ".rows");
   if (rows.size() != record.request.questions.size()) {
     malformed(where + ".rows", counted(rows.size(), "row"),
@@ -196,8 +202,13 @@ DecisionFixture parse_decision_fixture(std::string_view json, const std::string&
   }
   const auto& records = array(*document.root.find("records"), file + ".records");
   if (records.empty()) malformed(file + ".records", "no records", "one or more");
+  std::set<std::string> ids;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    fixture.records.push_back(read_record(records[i], decision::field_path(file + ".records", i)));
+    const std::string where = decision::field_path(file + ".records", i);
+    fixture.records.push_back(read_record(records[i], where));
+    const std::string& id = fixture.records.back().id;
+    if (!ids.insert(id).second)
+      malformed(where + ".id", in_quotes(id) + " a second time", "each record once");
   }
   return fixture;
 }

@@ -84,6 +84,9 @@ TEST(DecisionFixture, EveryContradictionIsNamed) {
        [](auto& j) {
          j["records"][0]["rows"][1]["logits"] = {0.0, 1.0};
        }},
+      {"f.json.records[1].id: \"r0\" a second time",
+       [](auto& j) { j["records"].push_back(j["records"][0]); }},
+      {"f.json.records[0].request.mood", [](auto& j) { j["records"][0]["request"]["mood"] = 1; }},
       {"f.json.checkpoint.layers", [](auto& j) { j["checkpoint"].erase("layers"); }},
       {"f.json.checkpoint.hidden_size", [](auto& j) { j["checkpoint"]["hidden_size"] = -1; }},
       {"f.json.checkpoint.name", [](auto& j) { j["checkpoint"]["name"] = "m"; }},

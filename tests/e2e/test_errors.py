@@ -43,7 +43,7 @@ class Errors(ProgramTest):
             ("--threads", "1.5", "whole number"),
             ("--threads", "010", "whole number"),
             ("--threads", "0x10", "whole number"),
-            ("--threads", "99999999999999999999999", "whole number"),
+            ("--threads", "99999999999999999999999", "smaller number"),
             ("--threads", "", "a value"),
             ("--state-cache", "", "a value"),
             ("--base", "", "a value"),

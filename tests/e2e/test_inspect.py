@@ -109,10 +109,11 @@ class Inspect(ProgramTest):
             report = self.report(1, text)
             self.assertEqual(report["kind"], "", content)
             self.assertIn("notes.txt", report["problems"][0])
-        other.write_text('{"a": 1}')
-        report = self.report(1, other)
-        self.assertEqual(report["kind"], "")
-        self.assertIn("JSON of no kind", report["problems"][0])
+        for content in ('{"a": 1}', "[1, 2]"):
+            other.write_text(content)
+            report = self.report(1, other)
+            self.assertEqual(report["kind"], "")
+            self.assertIn("JSON of no kind", report["problems"][0])
 
     def test_a_downloaded_model_is_found_by_its_id(self):
         cache = self.folder / "hub" / "models--org--kev"
