@@ -27,7 +27,8 @@ void add_lab(CLI::App& app);
 void add_ledger(CLI::App& app);
 void add_window(CLI::App& app);
 
-/// Subcommand of `lab`.
+/// Subcommands of `lab`.
+void add_report(CLI::App& lab);
 void add_select(CLI::App& lab);
 
 /// Gives every option of the application and its commands a check of its values' form: no value is empty, a

@@ -283,6 +283,7 @@ void add_lab(CLI::App& app) {
   add_footprint_process(*lab);
   add_profile(*lab);
   add_select(*lab);
+  add_report(*lab);
 }
 
 }  // namespace assay::cli

@@ -228,6 +228,15 @@ DecisionBenchReport bench_decision(const DecisionBenchOptions& options,
   return report;
 }
 
+nlohmann::ordered_json bench_subject(const DecisionBenchReport& report) {
+  return {{"bench", "decision"},
+          {"model", {{"shape", report.options.shape}, {"seed", kSeed}}},
+          {"precision", ops::to_string(report.options.precision)},
+          {"threads", report.threads},
+          {"forms", report.selection},
+          {"repeat", report.options.repeat}};
+}
+
 nlohmann::ordered_json to_json(const DecisionBenchReport& report) {
   nlohmann::ordered_json cases = nlohmann::ordered_json::array();
   for (const DecisionBenchCase& bench_case : report.cases) cases.push_back(case_json(bench_case));

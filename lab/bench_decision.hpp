@@ -70,6 +70,9 @@ struct DecisionBenchReport {
 DecisionBenchReport bench_decision(const DecisionBenchOptions& options,
                                    const std::function<void(std::string_view)>& progress);
 
+/// A bench receipt. subject: {"bench": "decision", "model": {"shape", "seed"}, "precision", "threads",
+/// "forms", "repeat"}; result: what to_json gives.
+nlohmann::ordered_json bench_subject(const DecisionBenchReport& report);
 nlohmann::ordered_json to_json(const DecisionBenchReport& report);
 std::string to_table(const DecisionBenchReport& report);
 

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "device/cpu_features.hpp"
+#include "ops/form_listing.hpp"
 
 namespace assay::ops {
 namespace {
@@ -64,12 +65,17 @@ const Form* find_form(std::span<const Form> forms, std::string_view name) {
   return found == forms.end() ? nullptr : &*found;
 }
 
-/// The first of the default order that this build has and this machine supports, or null.
+bool supports(device::CpuFeatureSet machine, const FormInfo& info) {
+  return (machine & info.needs) == info.needs;
+}
+
+/// The first of the default order that this build has and the machine supports, or null.
 template <class Form>
-const Form* default_form(std::string_view op, std::span<const Form> forms, Precision precision) {
+const Form* default_form(std::string_view op, std::span<const Form> forms, Precision precision,
+                         device::CpuFeatureSet machine) {
   for (const std::string_view name : default_order(op, precision)) {
     const Form* form = find_form(forms, name);
-    if (form != nullptr && device::cpu_supports(form->info.needs)) return form;
+    if (form != nullptr && supports(machine, form->info)) return form;
   }
   return nullptr;
 }
@@ -85,10 +91,10 @@ std::string form_names(std::span<const Form> forms) {
   return names;
 }
 
-std::string lacking(const FormInfo& info) {
-  const device::CpuFeatureSet missing = info.needs & ~device::cpu_features();
-  return "needs " + device::describe(missing) + ", which this processor (" + device::cpu_model_name() +
-         ") lacks";
+std::string lacking(const FormInfo& info, device::CpuFeatureSet machine) {
+  const std::string needs = "needs " + device::describe(info.needs & ~machine);
+  if (machine != device::cpu_features()) return needs + ", which the device lacks";
+  return needs + ", which this processor (" + device::cpu_model_name() + ") lacks";
 }
 
 template <class Form>
@@ -101,8 +107,9 @@ const Form* overriding_form(std::string_view op, std::span<const Form> forms, st
                                               .expected = "one of " + form_names(forms)});
   }
   if (!device::cpu_supports(form->info.needs)) {
-    throw Error(ErrorKind::unsupported,
-                {.where = flag(op, name), .found = lacking(form->info), .advice = "see `assay forms --why`"});
+    throw Error(ErrorKind::unsupported, {.where = flag(op, name),
+                                         .found = lacking(form->info, device::cpu_features()),
+                                         .advice = "see `assay forms --why`"});
   }
   if (op == "matmul" && form->info.precision != precision) {
     throw Error(ErrorKind::mismatch,
@@ -124,16 +131,16 @@ void check_op_names(const FormOverrides& overrides) {
   }
 }
 
-Selection default_selection(Precision precision) {
+Selection default_selection(Precision precision, device::CpuFeatureSet machine) {
   Selection selection;
   for_each_op(selection, [&](std::string_view op, auto forms, auto& selected) {
-    selected = default_form(op, forms, precision);
+    selected = default_form(op, forms, precision, machine);
   });
   return selection;
 }
 
-std::string reason(const FormListing& listing) {
-  if (!listing.supported) return lacking(listing.info);
+std::string reason(const FormListing& listing, device::CpuFeatureSet machine) {
+  if (!listing.supported) return lacking(listing.info, machine);
   if (listing.selected_fp32 || listing.selected_bf16) {
     return "first of the default order that runs here";
   }
@@ -159,7 +166,7 @@ void warn_of_slow_defaults(const Selection& selection, const FormOverrides& over
 
 Selection select_forms(Precision precision, const FormOverrides& overrides) {
   check_op_names(overrides);
-  Selection selection = default_selection(precision);
+  Selection selection = default_selection(precision, device::cpu_features());
   for_each_op(selection, [&](std::string_view op, auto forms, auto& selected) {
     const auto chosen = overrides.find(op);
     if (chosen != overrides.end()) selected = overriding_form(op, forms, chosen->second, precision);
@@ -174,9 +181,13 @@ Selection select_forms(Precision precision, const FormOverrides& overrides) {
 }
 
 std::vector<FormListing> list_forms() {
+  return list_forms_of(device::cpu_features());
+}
+
+std::vector<FormListing> list_forms_of(device::CpuFeatureSet machine) {
   std::vector<FormListing> listings;
-  const Selection fp32 = default_selection(Precision::fp32);
-  Selection bf16 = default_selection(Precision::bf16);
+  const Selection fp32 = default_selection(Precision::fp32, machine);
+  Selection bf16 = default_selection(Precision::bf16, machine);
   const auto is_selected = [](const Selection& selection, std::string_view wanted_op, std::string_view name) {
     bool found = false;
     for_each_op(selection, [&](std::string_view op, auto /*forms*/, const auto* selected) {
@@ -188,11 +199,11 @@ std::vector<FormListing> list_forms() {
     for (const auto& form : forms) {
       FormListing listing{.op = op,
                           .info = form.info,
-                          .supported = device::cpu_supports(form.info.needs),
+                          .supported = supports(machine, form.info),
                           .selected_fp32 = is_selected(fp32, op, form.info.name),
                           .selected_bf16 = is_selected(bf16, op, form.info.name),
                           .why = {}};
-      listing.why = reason(listing);
+      listing.why = reason(listing, machine);
       listings.push_back(std::move(listing));
     }
   });

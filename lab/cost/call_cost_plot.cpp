@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lab/cost/call_cost.hpp"
+#include "lab/html/html.hpp"
 
 namespace assay::lab {
 namespace {
@@ -29,29 +30,6 @@ constexpr const char* kStyle =
     "text{font:12px system-ui,sans-serif;fill:var(--ink)}.axis{stroke:var(--ink)}.grid{stroke:var(--grid)}"
     ".page{fill:var(--page)}.line{fill:none;stroke-width:1.5;stroke-dasharray:4 3}"
     ".fit{fill:none;stroke-width:1.5}.range{stroke-width:1}";
-
-std::string escape(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
 
 /// 1, 2 or 5 times a power of ten, such that about `count` of them reach `most`.
 double tick_step(double most, double count) {
@@ -153,7 +131,7 @@ class Drawing {
     add("<circle fill=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}: {:.2f} "
         "ms + "
         "{:.4f} ms a token, residual {:.3f} ms rms; chosen: {}</text>\n",
-        colour, kPlotLeft, row, kPlotLeft + 12, row + 4, escape(curve.label), fit.line.intercept,
+        colour, kPlotLeft, row, kPlotLeft + 12, row + 4, html::escaped(curve.label), fit.line.intercept,
         fit.line.slope, fit.line.residual_rms, to_string(fit.chosen));
   }
 
@@ -170,15 +148,10 @@ std::string to_svg(const CallCostReport& report) {
 }
 
 std::string to_html(const CallCostReport& report) {
-  return fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-      "<meta name=\"color-scheme\" content=\"light dark\"><title>Call cost</title><style>"
-      "body{{font:15px system-ui,sans-serif;max-width:62rem;margin:1rem auto;padding:0 1rem}}"
-      "svg{{width:100%;height:auto}}pre{{overflow-x:auto}}</style></head><body><h1>Call "
-      "cost</h1>\n{}<pre>{}</pre>"
-      "</body></html>\n",
-      to_svg(report), escape(to_table(report)));
+  return html::document({.title = "Call cost",
+                         .style = "svg{width:100%;height:auto}pre{overflow-x:auto}\n",
+                         .body = fmt::format("<main><h1>Call cost</h1>\n{}<pre>{}</pre></main>\n",
+                                             to_svg(report), html::escaped(to_table(report)))});
 }
 
 }  // namespace assay::lab

@@ -11,42 +11,18 @@
 
 #include "base/counted.hpp"
 #include "base/file.hpp"
-#include "lab/ledger/embedded.hpp"
+#include "lab/embedded.hpp"
+#include "lab/html/html.hpp"
 #include "lab/ledger/evidence.hpp"
 #include "lab/ledger/folder.hpp"
 
 namespace assay::lab {
 namespace {
 
+using html::escaped;
 using Json = nlohmann::ordered_json;
 
 constexpr int kShortHash = 10;
-
-std::string escaped(std::string_view text) {
-  std::string html;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html.push_back(letter);
-    }
-  }
-  return html;
-}
 
 /// Text on one line, as a cell of a table wants it; what would be an HTML tag stays text.
 std::string one_line(std::string_view text) {
@@ -101,42 +77,27 @@ std::vector<PairFinding> selected_pairs(const Ledger& ledger, const Experiment& 
   return pairs;
 }
 
-/// Where a ratio lies between two others on a logarithmic axis, in percent.
-class Axis {
- public:
-  explicit Axis(const LedgerView& view) {
-    for (const auto& entry : view.entries) {
-      for (const PairFinding& pair : entry.pairs) {
-        low_ = std::min({low_, pair.lower, pair.ratio});
-        high_ = std::max({high_, pair.upper, pair.ratio});
-      }
+html::RatioAxis axis_of(const LedgerView& view) {
+  html::RatioAxis axis;
+  for (const auto& entry : view.entries) {
+    for (const PairFinding& pair : entry.pairs) {
+      for (const double ratio : {pair.lower, pair.ratio, pair.upper}) axis.include(ratio);
     }
   }
-  double percent(double ratio) const {
-    const double place = (std::log(ratio) - std::log(low_)) / (std::log(high_) - std::log(low_));
-    return 100 * std::clamp(place, 0.0, 1.0);
-  }
-
- private:
-  double low_ = 0.9;
-  double high_ = 1.25;
-};
-
-std::string plot(const PairFinding& pair, const Axis& axis) {
-  const double left = axis.percent(pair.lower);
-  return fmt::format(
-      "<div class=\"pair\"><span class=\"what\">{}: {} / {}</span><span class=\"track\">"
-      "<i class=\"one\" style=\"left:{:.2f}%\"></i><i class=\"span\" "
-      "style=\"left:{:.2f}%;width:{:.2f}%\"></i>"
-      "<i class=\"dot\" style=\"left:{:.2f}%\"></i></span><span class=\"ratio\">{:.3f}× [{:.3f}, "
-      "{:.3f}]{}</span></div>",
-      escaped(pair.item), escaped(pair.baseline), escaped(pair.candidate), axis.percent(1), left,
-      axis.percent(pair.upper) - left, axis.percent(pair.ratio), pair.ratio, pair.lower, pair.upper,
-      pair.doubt.empty() ? "" : " " + escaped(pair.doubt));
+  return axis;
 }
 
-std::string chip(std::string_view kind, const std::string& text) {
-  return fmt::format("<span class=\"chip {} {}\">{}</span>", kind, escaped(text), escaped(text));
+std::string plot(const PairFinding& pair, const html::RatioAxis& axis) {
+  return fmt::format(
+      "<div class=\"pair\"><span class=\"what\">{}: {} / {}</span>{}<span class=\"ratio\">{:.3f}× [{:.3f}, "
+      "{:.3f}]{}</span></div>",
+      escaped(pair.item), escaped(pair.baseline), escaped(pair.candidate),
+      html::ratio_plot(axis, pair.ratio, pair.lower, pair.upper, !pair.doubt.empty()), pair.ratio, pair.lower,
+      pair.upper, pair.doubt.empty() ? "" : " " + escaped(pair.doubt));
+}
+
+std::string chip(const std::string& text) {
+  return text.empty() ? "" : html::verdict(text);
 }
 
 std::string row(std::string_view name, const std::string& html) {
@@ -159,7 +120,7 @@ std::string article(const std::string& id, const std::string& subsystem, const s
       "href=\"#{}\">{}</a> "
       "{}</h3><p>{}{}</p>{}</article>\n",
       escaped(id), escaped(evidence), escaped(disposition), escaped(subsystem), escaped(id), escaped(id),
-      escaped(title), chip("evidence", evidence), chip("disposition", disposition), body);
+      escaped(title), chip(evidence), chip(disposition), body);
 }
 
 std::string frozen_rows(const Experiment& experiment) {
@@ -186,7 +147,7 @@ std::string frozen_rows(const Experiment& experiment) {
          row("Receipts", receipts);
 }
 
-std::string html_of(const LedgerView::Entry& entry, const Axis& axis) {
+std::string html_of(const LedgerView::Entry& entry, const html::RatioAxis& axis) {
   const Experiment& experiment = entry.experiment;
   std::string pairs;
   for (const PairFinding& pair : entry.pairs) pairs += plot(pair, axis);
@@ -211,9 +172,14 @@ std::string html_of(const MarkdownTable& table, const std::vector<std::string>& 
                  "<dl>" + rows + "</dl>");
 }
 
-void replace(std::string& page, std::string_view mark, const std::string& with) {
-  page.replace(page.find(mark), mark.size(), with);
-}
+constexpr std::string_view kFilters = R"(<form id="filters" hidden>
+<label>Evidence <select name="evidence"></select></label>
+<label>Disposition <select name="disposition"></select></label>
+<label>Subsystem <select name="subsystem"></select></label>
+<label>Text <input name="text" type="search"></label>
+</form>
+<p class="quiet" id="shown" role="status"></p>
+)";
 
 /// How many entries have each evidence, as "3 positive, 1 negative".
 std::string summary(const LedgerView& view) {
@@ -267,25 +233,26 @@ std::string to_markdown(const LedgerView& view) {
 }
 
 std::string to_html(const LedgerView& view) {
-  const Axis axis(view);
-  std::string own;
-  for (const auto& entry : view.entries) own += html_of(entry, axis);
-  std::string imported;
+  const html::RatioAxis axis = axis_of(view);
+  std::string body = fmt::format(
+      "<h1>Ledger</h1>\n<p class=\"quiet\">{}. Ratios are the baseline's time over the candidate's, with "
+      "their "
+      "interval; the dashed line is 1, to its right the candidate is faster. A hollow dot is in "
+      "doubt.</p>\n{}"
+      "<main>\n",
+      escaped(summary(view)), kFilters);
+  for (const auto& entry : view.entries) body += html_of(entry, axis);
   for (const auto& record : view.records) {
-    imported += fmt::format("<section><h2>Imported: {}</h2><p>{} of {}, kept as they were.</p>\n",
-                            escaped(record.name), counted(record.ledger.table.rows.size(), "row"),
-                            escaped(record.ledger.source));
-    for (const auto& cells : record.ledger.table.rows) imported += html_of(record.ledger.table, cells);
-    imported += "</section>\n";
+    body += fmt::format("<section><h2>Imported: {}</h2><p>{} of {}, kept as they were.</p>\n",
+                        escaped(record.name), counted(record.ledger.table.rows.size(), "row"),
+                        escaped(record.ledger.source));
+    for (const auto& cells : record.ledger.table.rows) body += html_of(record.ledger.table, cells);
+    body += "</section>\n";
   }
-  std::string page(embedded::kLedgerPage);
-  replace(page, "{{summary}}", escaped(summary(view)));
-  // Last to first, so that no mark in an entry's own text is taken for the page's.
-  std::string tail = page.substr(page.find("{{imported}}"));
-  page.resize(page.find("{{imported}}"));
-  replace(tail, "{{imported}}", imported);
-  replace(page, "{{experiments}}", own);
-  return page + tail;
+  return html::document({.title = "Ledger",
+                         .style = std::string(embedded::kLedgerStyle),
+                         .body = body + "</main>\n",
+                         .scripts = {std::string(embedded::kLedgerScript)}});
 }
 
 std::vector<std::filesystem::path> render(const Ledger& ledger) {

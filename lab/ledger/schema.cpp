@@ -12,7 +12,7 @@
 #include <pcre2.h>
 
 #include "base/error.hpp"
-#include "lab/ledger/embedded.hpp"
+#include "lab/embedded.hpp"
 
 namespace assay::lab {
 namespace {

@@ -14,6 +14,7 @@
 #include "base/file.hpp"
 #include "base/path.hpp"
 #include "base/sha256.hpp"
+#include "formats/json.hpp"
 #include "lab/receipt/build_info.hpp"
 #include "lab/receipt/machine.hpp"
 
@@ -23,8 +24,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSchema = "assay.receipt/1";
-constexpr std::array kKindNames{"gate",      "sweep",  "bisect",  "window",  "call-cost",
-                                "footprint", "growth", "profile", "ceilings"};
+constexpr std::array kKindNames{"gate",      "sweep",  "bisect",  "window",   "call-cost",
+                                "footprint", "growth", "profile", "ceilings", "bench"};
 constexpr std::array kFields{"schema", "kind", "made", "program", "device", "subject", "result"};
 constexpr std::size_t kLargest = std::size_t{64} << 20;
 
@@ -134,6 +135,7 @@ Receipt read_receipt(const std::filesystem::path& file) {
                                       .expected = "those that the receipt is named by",
                                       .advice = "it was edited or damaged; restore it from the repository"});
   }
+  formats::parse_json(text, where);  // strictly; but what it gives has no order
   Json body = Json::parse(text, nullptr, false);
   check_fields(body, where);
   const ReceiptKind kind = kind_of(body, where);

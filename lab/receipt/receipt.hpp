@@ -10,7 +10,18 @@
 namespace assay::lab {
 
 /// What a receipt is about. The text in a file is the name in lower case with a hyphen.
-enum class ReceiptKind { gate, sweep, bisect, window, call_cost, footprint, growth, profile, ceilings };
+enum class ReceiptKind {
+  gate,
+  sweep,
+  bisect,
+  window,
+  call_cost,
+  footprint,
+  growth,
+  profile,
+  ceilings,
+  bench
+};
 
 std::string_view to_string(ReceiptKind kind);
 
@@ -41,7 +52,7 @@ Receipt write_receipt(const std::filesystem::path& folder, nlohmann::ordered_jso
 
 /// Reads a receipt and checks it: its name is the SHA-256 of its bytes, its fields are there and no others.
 /// Throws Error(mismatch) for a receipt whose bytes are not those it was named by, Error(malformed) naming
-/// the field, Error(missing).
+/// the field or the byte, also for a field that occurs twice and for absurd nesting, Error(missing).
 Receipt read_receipt(const std::filesystem::path& file);
 
 /// Every receipt of a folder, oldest first, then by name. Throws what `read_receipt` throws; a folder that is

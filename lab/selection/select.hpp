@@ -1,20 +1,16 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "lab/receipt/receipt.hpp"
-#include "ops/form.hpp"
+#include "lab/selection/findings.hpp"
+#include "ops/selection.hpp"
 
 namespace assay::lab {
-
-/// Gates that count, by the SHA-256 of their files: a receipt of a gate that was changed since speaks for
-/// nothing.
-using KnownGates = std::map<std::string, std::string>;  ///< SHA-256 to name
 
 /// What receipts say of a form of an op at a precision.
 struct FormJudgement {
@@ -34,15 +30,19 @@ struct SelectionReport {
 };
 
 /// Chooses for every op and precision. A form is eligible where its op's gate passed on this device, by a
-/// gate file that still stands, and no gate of a whole run with it failed. The first eligible form of the
-/// default order is the one to beat; an eligible form replaces it that a clean window calls faster on some
-/// item and none calls slower, the one with the largest ratio where there are several. A comparison is two
-/// forms of a plan that differ in this op alone. A ratio that the window flags as suspicious does not count.
+/// gate file that still stands and at a precision that counts (`op_gate_counts`), and no gate of a whole run
+/// with it failed. The first eligible form of the default order is the one to beat; an eligible form replaces
+/// it that a clean window calls faster on some item and none calls slower, the one with the largest ratio
+/// where there are several. A comparison is two forms of a plan that differ in this op alone. A ratio that
+/// the window flags as suspicious does not count.
 ///
 /// Where no form of an op is eligible for want of a passed gate the op has no choice here, and a run uses the
 /// reference form.
+///
+/// `forms` are those of the device, with its default order; this machine's where it is the device.
 SelectionReport select_by_receipts(const std::vector<Receipt>& receipts, const KnownGates& gates,
-                                   const std::string& device);
+                                   const std::string& device,
+                                   const std::vector<ops::FormListing>& forms = ops::list_forms());
 
 /// The file of ops/device_selection.hpp.
 nlohmann::ordered_json to_json(const SelectionReport& report);

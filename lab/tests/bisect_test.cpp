@@ -210,7 +210,7 @@ TEST(Sweep, HasARowForEveryFormAndSaysWhatDidNotRun) {
   EXPECT_EQ(receipt_result(report)["not_run"], 1);
   const std::string html = to_html(report);
   EXPECT_THAT(html, HasSubstr("gated_delta_rule=chunk_16"));
-  EXPECT_EQ(html.find("http"), std::string::npos);
+  EXPECT_EQ(html.find("://"), std::string::npos);
 }
 
 TEST(Sweep, APlanInWhichNothingRunsIsAnError) {

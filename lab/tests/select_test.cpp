@@ -9,6 +9,7 @@
 #include "base/tests/temporary_directory.hpp"
 #include "lab/receipt/machine.hpp"
 #include "ops/device_selection.hpp"
+#include "ops/form_listing.hpp"
 
 namespace assay::lab {
 namespace {
@@ -62,11 +63,11 @@ class Select : public testing::Test {
     ADD_FAILURE() << form;
     return {};
   }
-  std::string chosen(const SelectionReport& report, ops::Precision precision = ops::Precision::fp32) {
+  std::string chosen(const SelectionReport& report, ops::Precision precision = ops::Precision::fp32,
+                     const std::string& op = "gated_delta_rule") {
     std::string found;
     for (const FormJudgement& judgement : report.judgements) {
-      if (!judgement.chosen || judgement.precision != precision) continue;
-      if (judgement.op == "gated_delta_rule") found += judgement.form;
+      if (judgement.chosen && judgement.op == op && judgement.precision == precision) found += judgement.form;
     }
     return found;
   }
@@ -162,7 +163,7 @@ TEST_F(Select, ContendedWindowsAndSuspiciousRatiosDoNotCount) {
   EXPECT_THAT(report().unused, testing::ElementsAre(HasSubstr("contended")));
   window("chunk_16", "vector", "faster", 20, true, /*suspicious=*/true);
   EXPECT_EQ(chosen(report()), "chunk_16");
-  EXPECT_THAT(of(report(), "vector").why, HasSubstr("too good"));
+  EXPECT_THAT(of(report(), "vector").why, HasSubstr("too far from 1"));
 }
 
 TEST_F(Select, ReceiptsOfOtherDevicesAndOldGatesAreNotUsed) {
@@ -178,6 +179,32 @@ TEST_F(Select, ReceiptsOfOtherDevicesAndOldGatesAreNotUsed) {
 TEST_F(Select, AReceiptOfAnotherShapeIsAnErrorThatNamesIt) {
   add(ReceiptKind::gate, {{"type", "op"}}, {{"result", "PASS"}});
   expect_error(ErrorKind::malformed, receipts_[0].sha256, [&] { report(); });
+}
+
+TEST_F(Select, AnOpsGateAtFp32SpeaksForBothPrecisionsExceptOfProducts) {
+  gate("chunk_16", true);
+  EXPECT_EQ(chosen(report(), ops::Precision::bf16), "chunk_16");
+  add(ReceiptKind::gate,
+      {{"type", "op"},
+       {"op", "matmul"},
+       {"forms", "matmul=vector_bf16"},
+       {"precision", "fp32"},
+       {"gate", {{"name", "op-gdr"}, {"sha256", kGateName}}}},
+      {{"result", "PASS"}});
+  EXPECT_EQ(chosen(report(), ops::Precision::bf16, "matmul"), "");
+}
+
+TEST_F(Select, TheFormsOfAnotherDeviceAreJudgedByItsOwnInstructionSets) {
+  gate("chunk_16", true);
+  const auto nothing = ops::list_forms_of(0);
+  const SelectionReport bare =
+      select_by_receipts(receipts_, {{kGateName, "op-gdr"}}, this_machine().id, nothing);
+  for (const FormJudgement& judgement : bare.judgements) {
+    if (judgement.op == "matmul" && judgement.form == "amx_bf16") {
+      EXPECT_THAT(judgement.why, HasSubstr("needs amx_bf16"));
+    }
+  }
+  EXPECT_EQ(chosen(bare), "chunk_16");
 }
 
 TEST_F(Select, TheFileIsReadBackAsItWasMeant) {

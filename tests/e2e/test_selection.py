@@ -24,7 +24,9 @@ class Selection(ProgramTest):
         file, text = self.select()
         selection = json.loads(file.read_text())
         self.assertEqual(
-            [(choice["op"], choice["form"]) for choice in selection["choices"]], [("swiglu", "vector")], text
+            [(choice["op"], choice["precision"], choice["form"]) for choice in selection["choices"]],
+            [("swiglu", "fp32", "vector"), ("swiglu", "bf16", "vector")],
+            text,
         )
         self.assertIn("never timed", text)
         selection["choices"][0]["form"] = "reference"
