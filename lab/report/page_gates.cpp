@@ -196,7 +196,8 @@ std::string gate_group(const std::string& heading, std::vector<const Json*> gate
   const std::vector<std::string> columns = measure_columns(gates);
   html::Table table{
       .caption = heading, .columns = {{"Forms"}, {"Precision"}, {"Result"}, {"Red arms"}}, .rows = {}};
-  for (const std::string& column : columns) table.columns.push_back({.name = capitalised(words(column)), .number = true});
+  for (const std::string& column : columns)
+    table.columns.push_back({.name = capitalised(words(column)), .number = true});
   for (const char* name : {"Gate", "Receipt"}) table.columns.push_back({name});
   std::size_t passed = 0;
   for (const Json* gate : gates) {
