@@ -341,6 +341,7 @@ TEST_F(Report, NoTextOfAReceiptBecomesMarkup) {
   for (const char* part :
        {"about", "bars", "default_forms", "gates", "windows", "call_cost", "growth", "refused", "sources"}) {
     for (Json& entry : report[part]) {
+      if (!entry.is_object()) continue;
       for (auto field = entry.begin(); field != entry.end(); ++field) {
         // Words that sections choose by are kept, or nothing would be shown.
         if (field.key() != "type" && field.key() != "forms") make_hostile(*field);
