@@ -24,15 +24,16 @@ class TimeAxis {
   double most_ = 0;
 };
 
-const Json& form_of(const Json& window, const Json& name) {
-  return *std::find_if(window["forms"].begin(), window["forms"].end(),
-                       [&](const Json& form) { return form["form"] == name; });
+/// What the gates say of a window's form; a dash for a form that the window does not list.
+std::string gates_of(const Json& window, const Json& name) {
+  const auto form = std::find_if(window["forms"].begin(), window["forms"].end(),
+                                 [&](const Json& listed) { return listed["form"] == name; });
+  return form == window["forms"].end() ? "–" : html::verdict(text((*form)["gates"]));
 }
 
 html::Row time_row(const Json& window, const Json& cell, const TimeAxis& axis) {
   const double median = cell["median"].get<double>();
-  const Json& form = form_of(window, cell["form"]);
-  return {.cells = {code(cell["form"]), html::verdict(text(form["gates"])), milliseconds(median),
+  return {.cells = {code(cell["form"]), gates_of(window, cell["form"]), milliseconds(median),
                     milliseconds(cell["p10"].get<double>()), milliseconds(cell["p90"].get<double>()),
                     axis.plot(cell),
                     fmt::format("{:.1f}", median > 0 ? 100 * cell["spread"].get<double>() / median : 0),
