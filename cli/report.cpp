@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/path.hpp"
 #include "cli/commands.hpp"
 #include "lab/cost/measured_model.hpp"
 #include "lab/receipt/machine.hpp"
@@ -62,7 +63,7 @@ lab::ReportOptions options_of(const ReportFlags& flags) {
 
 /// What was asked for by name must be there; the defaults may be absent.
 void check_given(const std::string& flag, const std::string& path) {
-  if (path.empty() || std::filesystem::exists(path)) return;
+  if (path.empty() || path_exists(path)) return;
   throw Error(ErrorKind::missing, {.where = flag + " " + path, .found = "nothing there"});
 }
 

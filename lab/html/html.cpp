@@ -23,13 +23,13 @@ struct Tone {
 };
 
 constexpr std::array kTones{
-    Tone{"PASS", "good", "✓"},        Tone{"RED", "good", "✓"},          Tone{"clean", "good", "✓"},
-    Tone{"faster", "good", "▲"},      Tone{"positive", "good", "✓"},     Tone{"integrated", "good", "✓"},
-    Tone{"not growing", "good", "✓"}, Tone{"selected", "good", "★"},     Tone{"FAIL", "bad", "✕"},
-    Tone{"GREEN", "bad", "✕"},        Tone{"INERT", "bad", "✕"},         Tone{"negative", "bad", "✕"},
-    Tone{"growing", "bad", "✕"},      Tone{"refused", "bad", "✕"},       Tone{"suspicious", "open", "!"},
-    Tone{"contended", "open", "!"},   Tone{"inconclusive", "open", "?"}, Tone{"slower", "plain", "▼"},
-    Tone{"pending", "open", "…"},
+    Tone{"PASS", "good", "✓"},         Tone{"RED", "good", "✓"},        Tone{"clean", "good", "✓"},
+    Tone{"faster", "good", "▲"},       Tone{"positive", "good", "✓"},   Tone{"integrated", "good", "✓"},
+    Tone{"not growing", "good", "✓"},  Tone{"selected", "good", "★"},   Tone{"admitted", "good", "✓"},
+    Tone{"ops passed", "good", "✓"},   Tone{"FAIL", "bad", "✕"},        Tone{"GREEN", "bad", "✕"},
+    Tone{"INERT", "bad", "✕"},         Tone{"negative", "bad", "✕"},    Tone{"growing", "bad", "✕"},
+    Tone{"refused", "bad", "✕"},       Tone{"suspicious", "open", "!"}, Tone{"contended", "open", "!"},
+    Tone{"inconclusive", "open", "?"}, Tone{"slower", "plain", "▼"},    Tone{"pending", "open", "…"},
 };
 
 std::string base64_of_hex(std::string_view hex) {

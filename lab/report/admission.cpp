@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "base/path.hpp"
 #include "base/sha256.hpp"
 #include "lab/report/entries.hpp"
 #include "lab/report/entry_reader.hpp"
@@ -52,15 +53,12 @@ class Admitter {
   }
 
   void read(const std::filesystem::path& folder) {
-    if (!std::filesystem::is_directory(folder)) {
+    if (!is_directory_path(folder)) {
       throw Error(ErrorKind::missing, {.where = folder.string(), .found = "no folder of receipts"});
     }
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (entry.path().extension() == ".json") files.push_back(entry.path());
+    for (const auto& file : list_directory(folder)) {
+      if (file.extension() == ".json") read_file(file);
     }
-    std::sort(files.begin(), files.end());
-    for (const auto& file : files) read_file(file);
   }
 
   Admission finish() {

@@ -87,31 +87,20 @@ bool shown_faster(const Json& row, const Json& pair) {
   return row["clean"].get<bool>() && pair["verdict"] == "faster" && !pair["suspicious"].get<bool>();
 }
 
-std::string claim(const Json& row) {
-  if (row["form"].is_null()) return "no form with a passed gate";
-  std::string html = "no other form with a passed gate";
-  if (row["next"].is_object()) {
-    html = shown_faster(row, row["next"]) ? "shown to be faster than "
-                                          : "least median; not shown to be faster than ";
-    html += code(row["next"]["form"]);
-  }
+std::string remarks(const Json& row) {
+  std::string html;
   if (row["baseline"].is_object()) {
     const Json& baseline = row["baseline"];
-    html += fmt::format("; {} of {} {}", ratio(baseline["ratio"].get<double>(), baseline["interval"]),
-                        code(baseline["form"]),
-                        verdict_in(row["clean"].get<bool>(), baseline["verdict"].get<std::string>(),
-                                   baseline["suspicious"].get<bool>()));
+    html = fmt::format("{} over {} {}", ratio(baseline["ratio"].get<double>(), baseline["interval"]),
+                       code(baseline["form"]),
+                       verdict_in(row["clean"].get<bool>(), baseline["verdict"].get<std::string>(),
+                                  baseline["suspicious"].get<bool>()));
   }
-  return html;
-}
-
-std::string unadmitted(const Json& row) {
-  std::string note;
   for (const Json& form : row["unadmitted"]) {
-    note += fmt::format("; {} has a lesser median, but {}", code(form["form"]),
+    html += fmt::format("{}{} has a lesser median, but {}", html.empty() ? "" : "; ", code(form["form"]),
                         form["gates"] == "FAIL" ? "failed its gate" : "no gate speaks for it");
   }
-  return note;
+  return html;
 }
 
 /// Hashes cut to what people compare by eye.
@@ -138,15 +127,16 @@ html::Row fastest_row(const Json& row, const html::RatioAxis& axis) {
                 code(row["form"]), row["gates"].is_null() ? "–" : html::verdict(text(row["gates"]))},
       .style = clean ? "" : "quiet"};
   if (measured) {
+    cells.cells.push_back(code(next["form"]));
     cells.cells.push_back(ratio(next["ratio"].get<double>(), next["interval"]));
     cells.cells.push_back(ratio_plot(axis, next, !shown_faster(row, next)));
     cells.cells.push_back(fmt::format("{}/{}", next["wins"].dump(), next["pairs"].dump()));
     cells.cells.push_back(
         verdict_in(clean, next["verdict"].get<std::string>(), next["suspicious"].get<bool>()));
   } else {
-    cells.cells.resize(cells.cells.size() + 4, "–");
+    cells.cells.resize(cells.cells.size() + 5, "–");
   }
-  cells.cells.push_back(wrapped(claim(row) + unadmitted(row)));
+  cells.cells.push_back("<span class=\"wrap narrow\">" + remarks(row) + "</span>");
   return cells;
 }
 
@@ -161,14 +151,18 @@ std::string fastest_table(const Json& rows) {
                     .columns = {{"Item, window"},
                                 {"Fastest form"},
                                 {"Gates"},
-                                {"Over the next best"},
+                                {"Next best"},
+                                {"Times as fast"},
                                 {"Ratio to the next best on a logarithmic axis", false, axis.ticks()},
                                 {"Pairs won"},
                                 {"Verdict"},
-                                {"In words, and over the plan's first form"}},
+                                {"Over the plan's first form, and remarks"}},
                     .rows = {}};
   for (const Json& row : rows) table.rows.push_back(fastest_row(row, axis));
-  return html::table(table);
+  return "<p>The least median of those whose gates passed, beside the next. Only a row that says faster was "
+         "shown "
+         "to be; a hollow dot is in doubt.</p>\n" +
+         html::table(table);
 }
 
 }  // namespace

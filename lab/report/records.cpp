@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/path.hpp"
 #include "base/sha256.hpp"
 #include "lab/json_reader.hpp"
 #include "lab/ledger/check.hpp"
@@ -122,15 +124,16 @@ Json read_selection(const std::filesystem::path& file, const std::string& device
 }  // namespace
 
 Json source_of(const std::filesystem::path& file, const std::string& kind) {
+  const MappedFile mapped = MappedFile::open(file);
   return {{"file", file.string()},
-          {"bytes", std::filesystem::file_size(file)},
-          {"sha256", sha256_hex(file)},
+          {"bytes", mapped.bytes().size()},
+          {"sha256", sha256_hex(mapped.bytes())},
           {"kind", kind}};
 }
 
 Json ledger_section(const std::filesystem::path& folder, const Admission& admission, Json& refused,
                     Json& sources) {
-  if (folder.empty() || !std::filesystem::is_directory(folder / "experiments")) return nullptr;
+  if (folder.empty() || !is_directory_path(folder / "experiments")) return nullptr;
   std::set<std::string> used;
   for (const AdmittedReceipt& admitted : admission.admitted) used.insert(admitted.receipt.sha256);
   try {
@@ -156,7 +159,7 @@ Json ledger_section(const std::filesystem::path& folder, const Admission& admiss
 
 Json selection_section(const std::filesystem::path& file, const std::string& device, const Json& forms,
                        Json& refused, Json& sources) {
-  if (file.empty() || !std::filesystem::exists(file)) return nullptr;
+  if (file.empty() || !path_exists(file)) return nullptr;
   try {
     Json selection = read_selection(file, device);
     selection["differences"] = differences(selection["choices"], forms);

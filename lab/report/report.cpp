@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path.hpp"
 #include "lab/ledger/ledger.hpp"
 #include "lab/receipt/build_info.hpp"
 #include "lab/report/sections.hpp"
@@ -91,9 +92,7 @@ Json sources_json(const Admission& admission, const std::filesystem::path& gates
   }
   std::set<std::string> used;
   for (const Json& bar : bars) used.insert(bar["sha256"].get<std::string>());
-  std::set<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(gates)) files.insert(entry.path());
-  for (const auto& file : files) {
+  for (const auto& file : list_directory(gates)) {
     if (file.extension() != ".json") continue;
     Json source = source_of(file, "gate");
     if (used.contains(source["sha256"].get<std::string>())) sources.push_back(std::move(source));

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 PROGRAM = shutil.which("chromium") or shutil.which("google-chrome")
 # For one answer: a busy machine starts a browser slowly.
@@ -119,6 +120,13 @@ class Browser:
 
     def drawn(self):
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))")
+
+    def until(self, condition, seconds=60):
+        """Waits for a JavaScript condition, at most so long."""
+        for _ in range(seconds * 10):
+            if self.value(condition):
+                return
+            time.sleep(0.1)
 
     def screenshot(self, **clip):
         """PNG, in base64; `clip` is x, y, width and height in the page."""
