@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +25,7 @@ struct ReportFlags {
   std::vector<std::string> shapes;
   std::string base;
   std::string device;
-  std::string build = "newest";
+  std::string build = "most";
   std::string gates = "lab/gates";
   std::string ledger = "ledger";
   std::string selection;
@@ -76,9 +77,14 @@ void report(const ReportFlags& flags, bool ledger_given) {
   const auto& receipts = report["summary"]["receipts"];
   print(fmt::format("{}: {} receipts used, {} files refused\n", flags.out, receipts["used"].dump(),
                     receipts["refused"].dump()));
+  // Each reason once, with the first of its files and how many more there are.
+  std::map<std::string, std::vector<std::string>> files;
   for (const auto& refused : report["refused"]) {
-    print(fmt::format("refused: {}: {}\n", refused["file"].get<std::string>(),
-                      refused["reason"].get<std::string>()));
+    files[refused["reason"].get<std::string>()].push_back(refused["file"].get<std::string>());
+  }
+  for (const auto& [reason, names] : files) {
+    const std::string more = names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1);
+    print(fmt::format("refused: {}{}: {}\n", names.front(), more, reason));
   }
 }
 
@@ -100,7 +106,8 @@ void add_report(CLI::App& lab) {
   command
       ->add_option(
           "--build", flags->build,
-          "newest, any, or the first digits of a commit or a program's SHA-256: receipts of other builds "
+          "most (the build of most receipts), newest, any, or the first digits of a commit or a program's "
+          "SHA-256: receipts of other builds "
           "are refused")
       ->capture_default_str();
   command->add_option("--gates", flags->gates, "Folder of the gates that count")->capture_default_str();

@@ -66,12 +66,12 @@ class Admitter {
       return std::pair(a.body["made"].get<std::string>(), a.sha256) <
              std::pair(b.body["made"].get<std::string>(), b.sha256);
     });
-    keep([&](const Receipt& receipt) { return wrong_device(receipt); });
+    keep("device", [&](const Receipt& receipt) { return wrong_device(receipt); });
     complete_models();
-    keep([&](const Receipt& receipt) { return wrong_model(receipt); });
-    keep([&](const Receipt& receipt) { return wrong_gate(receipt); });
+    keep("model", [&](const Receipt& receipt) { return wrong_model(receipt); });
+    keep("gate", [&](const Receipt& receipt) { return wrong_gate(receipt); });
     complete_build();
-    keep([&](const Receipt& receipt) { return wrong_build(receipt); });
+    keep("build", [&](const Receipt& receipt) { return wrong_build(receipt); });
     admit_entries();
     std::sort(result_.refused.begin(), result_.refused.end(),
               [](const RefusedFile& a, const RefusedFile& b) { return a.file < b.file; });
@@ -79,9 +79,11 @@ class Admitter {
   }
 
  private:
-  void refuse(const std::filesystem::path& file, std::string sha256, std::string reason) {
-    result_.refused.push_back(
-        {.file = file.string(), .sha256 = std::move(sha256), .reason = std::move(reason)});
+  void refuse(const std::filesystem::path& file, std::string sha256, std::string cause, std::string reason) {
+    result_.refused.push_back({.file = file.string(),
+                               .sha256 = std::move(sha256),
+                               .cause = std::move(cause),
+                               .reason = std::move(reason)});
   }
 
   void read_file(const std::filesystem::path& file) {
@@ -89,25 +91,24 @@ class Admitter {
       Receipt receipt = read_receipt(file);
       if (seen_.insert(receipt.sha256).second) receipts_.push_back(std::move(receipt));
     } catch (const Error& error) {
-      refuse(file, sha256_or_nothing(file), error.what());
+      refuse(file, sha256_or_nothing(file), "bytes", error.what());
     }
   }
 
-  /// Takes out every receipt for which `reason_against` finds one, or which it cannot read.
+  /// Takes out every receipt against which there is a reason, for that cause, or which cannot be read.
   template <class Reason>
-  void keep(const Reason& reason_against) {
+  void keep(const char* cause, const Reason& reason_against) {
     std::vector<Receipt> kept;
     for (Receipt& receipt : receipts_) {
-      std::string reason;
       try {
-        reason = reason_against(receipt);
+        std::string reason = reason_against(receipt);
+        if (reason.empty()) {
+          kept.push_back(std::move(receipt));
+        } else {
+          refuse(receipt.file, receipt.sha256, cause, std::move(reason));
+        }
       } catch (const Error& error) {
-        reason = error.what();
-      }
-      if (reason.empty()) {
-        kept.push_back(std::move(receipt));
-      } else {
-        refuse(receipt.file, receipt.sha256, std::move(reason));
+        refuse(receipt.file, receipt.sha256, "contents", error.what());
       }
     }
     receipts_ = std::move(kept);
@@ -155,33 +156,47 @@ class Admitter {
   void check_build() const {
     const std::string& build = result_.scope.build;
     const bool hexadecimal = build.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (build == "newest" || build == "any" || (hexadecimal && build.size() >= kShortestPrefix)) return;
+    if (build == "most" || build == "newest" || build == "any" ||
+        (hexadecimal && build.size() >= kShortestPrefix))
+      return;
     throw Error(
         ErrorKind::invalid_argument,
         {.where = "--build",
          .found = fmt::format("'{}'", build),
-         .expected = "newest, any, or the first seven or more digits of a commit or a program's SHA-256"});
+         .expected =
+             "most, newest, any, or the first seven or more digits of a commit or a program's SHA-256"});
   }
 
+  /// Which one "most" and "newest" are.
   void complete_build() {
-    if (result_.scope.build != "newest") return;
-    for (auto receipt = receipts_.rbegin(); receipt != receipts_.rend(); ++receipt) {
-      try {
-        build_ = build_of(*receipt);
-        return;
-      } catch (const Error&) {
-        continue;  // refused when builds are compared
-      }
+    std::map<std::string, std::size_t> counts;
+    std::size_t most = 0;
+    for (const Receipt& receipt : receipts_) {
+      const std::string build = build_or_nothing(receipt);
+      if (build.empty()) continue;  // refused when builds are compared
+      const std::size_t count = ++counts[build];
+      if (result_.scope.build == "newest" || count >= most) build_ = build;
+      most = std::max(most, count);
     }
   }
+
+  static std::string build_or_nothing(const Receipt& receipt) {
+    try {
+      return build_of(receipt);
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  bool named_build() const { return result_.scope.build != "most" && result_.scope.build != "newest"; }
 
   std::string wrong_build(const Receipt& receipt) const {
     const std::string build = build_of(receipt);
     const std::string& wanted = result_.scope.build;
     if (wanted == "any") return {};
-    if (wanted == "newest") {
+    if (!named_build()) {
       return build == build_ ? ""
-                             : fmt::format("made by another build, {}, than the newest, {}", build, build_);
+                             : fmt::format("made by another build, {}; the report is of {}", build, build_);
     }
     JsonReader root = reader_of(receipt);
     auto program = root.required<JsonReader>("program");
@@ -237,10 +252,10 @@ class Admitter {
         result_.machine = receipt.body["device"];
         result_.admitted.push_back({std::move(receipt), std::move(entry)});
       } catch (const Error& error) {
-        refuse(receipt.file, receipt.sha256, error.what());
+        refuse(receipt.file, receipt.sha256, "contents", error.what());
       }
     }
-    if (result_.scope.build == "newest" && !build_.empty()) result_.scope.build = build_;
+    if (!named_build() && !build_.empty()) result_.scope.build = build_;
   }
 
   const KnownGates& gates_;

@@ -22,14 +22,16 @@ struct ReportModel {
 struct ReportScope {
   std::string device;               ///< the receipts' device id
   std::vector<ReportModel> models;  ///< where empty, the one model that the device's receipts are about
-  /// "newest": the build of the newest receipt that is else admitted; "any"; or the beginning (seven
+  /// "most": the build that made most of the receipts that are else admitted, of equals the newest; "newest":
+  /// the build of the newest one; "any"; or the beginning (seven
   /// hexadecimal digits or more) of a commit, of which modified trees are none, or of a program's SHA-256.
-  std::string build = "newest";
+  std::string build = "most";
 };
 
 struct RefusedFile {
   std::string file;
   std::string sha256;  ///< of its bytes, whatever its name says; empty where they cannot be read
+  std::string cause;   ///< "bytes", "contents", "device", "model", "gate", "build"
   std::string reason;
 };
 

@@ -85,7 +85,7 @@ bool spoken_of(const Json& form) {
          !form["against"].empty();
 }
 
-/// One sentence about the forms that no receipt speaks of.
+/// The forms that no receipt speaks of, by name.
 std::string unspoken(const Json& forms) {
   std::string names;
   for (const Json& form : forms) {
@@ -93,7 +93,7 @@ std::string unspoken(const Json& forms) {
     names += fmt::format("{}<code>{}={}</code> at {}", names.empty() ? "" : ", ", text(form["op"]),
                          text(form["form"]), text(form["precision"]));
   }
-  return names.empty() ? "" : "<p class=\"quiet\">No receipt speaks of " + names + ".</p>\n";
+  return names.empty() ? "" : fold("Forms that no receipt speaks of", "<p>" + names + "</p>\n");
 }
 
 /// Columns of a group's measures: what people look for first, then the others by name.

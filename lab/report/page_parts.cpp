@@ -58,6 +58,10 @@ std::string wrapped(const std::string& html) {
   return "<span class=\"wrap\">" + html + "</span>";
 }
 
+std::string narrow(const std::string& html) {
+  return "<span class=\"wrap narrow\">" + html + "</span>";
+}
+
 std::string hash(const Json& sha256) {
   if (!sha256.is_string()) return "–";
   const std::string whole = html::escaped(sha256.get<std::string>());

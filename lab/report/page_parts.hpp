@@ -23,6 +23,7 @@ std::string measure(
 std::string mebibytes(const Json& bytes);      ///< "12.3"
 std::string milliseconds(double value);        ///< as many digits as tell something
 std::string wrapped(const std::string& html);  ///< a cell that may break its lines
+std::string narrow(const std::string& html);   ///< likewise, where columns are many
 std::string hash(const Json& sha256);          ///< its first digits, a link to the file under Sources
 std::string words(std::string_view name);      ///< "max |Δp|" of "max_abs_dp", else blanks for underscores
 

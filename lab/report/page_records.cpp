@@ -1,3 +1,6 @@
+#include <map>
+#include <string>
+
 #include <fmt/format.h>
 
 #include "lab/report/page_parts.hpp"
@@ -26,10 +29,10 @@ html::Row experiment_row(const Json& experiment, const html::RatioAxis& axis) {
   }
   return {.cells = {text(experiment["id"]), html::verdict(text(experiment["evidence"])),
                     html::verdict(text(experiment["disposition"])),
-                    wrapped(fmt::format("<b>{}</b><br>{}", text(experiment["subject"]),
-                                        text(experiment["hypothesis"]))),
-                    text(experiment["risk"]), measured_pairs(experiment, axis),
-                    wrapped(text(experiment["result"])), receipts.empty() ? "–" : receipts}};
+                    narrow(fmt::format("<b>{}</b><br>{}", text(experiment["subject"]),
+                                       text(experiment["hypothesis"]))),
+                    measured_pairs(experiment, axis), narrow(text(experiment["result"])),
+                    text(experiment["risk"]), receipts.empty() ? "–" : receipts}};
 }
 
 std::string audit(const Json& ledger) {
@@ -65,6 +68,20 @@ html::Row judged_row(const Json& row, const char* state) {
                     receipts.empty() ? "–" : receipts}};
 }
 
+std::string file_list(const Json& files) {
+  constexpr std::size_t kFilesInSight = 3;
+  std::string list;
+  for (const Json& file : files) {
+    list += fmt::format("{}{}", list.empty() ? "" : "<br>", code(file["file"]));
+    const bool named =
+        file["sha256"].is_string() &&
+        file["file"].get<std::string>().find(file["sha256"].get<std::string>()) != std::string::npos;
+    if (!named) list += "<br>" + code(file["sha256"]);
+  }
+  list = "<span class=\"wrap\">" + list + "</span>";
+  return files.size() <= kFilesInSight ? list : fold("The files", list);
+}
+
 }  // namespace
 
 Section experiments_section(const Json& report) {
@@ -87,9 +104,9 @@ Section experiments_section(const Json& report) {
                   {"Evidence"},
                   {"Disposition"},
                   {"Claim"},
-                  {"Risk"},
                   {"Measured", false, "<span class=\"measured\">Measured" + axis.ticks() + "</span>"},
                   {"Result"},
+                  {"Risk"},
                   {"Receipts"}},
       .rows = {}};
   for (const Json& experiment : ledger["experiments"]) table.rows.push_back(experiment_row(experiment, axis));
@@ -123,11 +140,14 @@ Section refused_section(const Json& report) {
                   .intro = "Files that were there and are used nowhere in this report.",
                   .body = "<p>None.</p>\n"};
   if (report["refused"].empty()) return section;
-  html::Table table{
-      .caption = "Refused files", .columns = {{"File"}, {"Reason"}, {"SHA-256 of its bytes"}}, .rows = {}};
-  for (const Json& file : report["refused"]) {
+  std::map<std::string, Json> by_reason;
+  for (const Json& file : report["refused"]) by_reason[file["reason"].get<std::string>()].push_back(file);
+  html::Table table{.caption = "Refused files",
+                    .columns = {{"Reason"}, {"Files", true}, {"Which, by the SHA-256 of their bytes"}},
+                    .rows = {}};
+  for (const auto& [reason, files] : by_reason) {
     table.rows.push_back(
-        {.cells = {wrapped(code(file["file"])), wrapped(text(file["reason"])), code(file["sha256"])}});
+        {.cells = {wrapped(html::escaped(reason)), std::to_string(files.size()), file_list(files)}});
   }
   section.body = html::table(table);
   return section;

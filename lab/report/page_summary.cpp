@@ -97,8 +97,9 @@ std::string remarks(const Json& row) {
                                   baseline["suspicious"].get<bool>()));
   }
   for (const Json& form : row["unadmitted"]) {
-    html += fmt::format("{}{} has a lesser median, but {}", html.empty() ? "" : "; ", code(form["form"]),
-                        form["gates"] == "FAIL" ? "failed its gate" : "no gate speaks for it");
+    html += fmt::format("{}{}{}: {}", html.empty() ? "" : "; ", code(form["form"]),
+                        row["form"].is_null() ? "" : " has a lesser median",
+                        form["gates"] == "FAIL" ? "its gate failed" : "no gate speaks for it");
   }
   return html;
 }
@@ -136,7 +137,7 @@ html::Row fastest_row(const Json& row, const html::RatioAxis& axis) {
   } else {
     cells.cells.resize(cells.cells.size() + 5, "–");
   }
-  cells.cells.push_back("<span class=\"wrap narrow\">" + remarks(row) + "</span>");
+  cells.cells.push_back(narrow(remarks(row)));
   return cells;
 }
 

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -6,6 +9,9 @@
 
 namespace assay::lab::page {
 namespace {
+
+/// More pairs of an item than this are folded.
+constexpr std::size_t kPairsInSight = 6;
 
 /// Times of an item's forms on one linear axis from 0, as percent.
 class TimeAxis {
@@ -71,7 +77,22 @@ html::Row pair_row(const Json& window, const Json& pair, const html::RatioAxis& 
   return {.cells = {fmt::format("{} against {}", code(pair["candidate"]), code(pair["baseline"])),
                     ratio(pair["ratio"].get<double>(), pair["interval"]), ratio_plot(axis, pair, doubt),
                     fmt::format("{}/{}", pair["wins"].dump(), pair["pairs"].dump()),
-                    verdict_in(clean, pair["verdict"].get<std::string>(), suspicious), wrapped(why)}};
+                    verdict_in(clean, pair["verdict"].get<std::string>(), suspicious), narrow(why)}};
+}
+
+/// "Pairs: 15, of which 9 faster, 6 inconclusive"
+std::string pair_counts(const Json& window, const Json& item) {
+  std::map<std::string, std::size_t> verdicts;
+  std::size_t count = 0;
+  for (const Json& pair : window["pairs"]) {
+    if (pair["item"] != item["item"]) continue;
+    ++verdicts[pair["verdict"].get<std::string>()];
+    ++count;
+  }
+  std::string text = fmt::format("Pairs: {}, of which", count);
+  for (const auto& [verdict, number] : verdicts)
+    text += fmt::format("{} {} {}", text.ends_with("which") ? "" : ",", number, verdict);
+  return text;
 }
 
 std::string pairs_table(const Json& window, const Json& item) {
@@ -87,7 +108,8 @@ std::string pairs_table(const Json& window, const Json& item) {
   for (const Json& pair : window["pairs"]) {
     if (pair["item"] == item["item"]) table.rows.push_back(pair_row(window, pair, axis));
   }
-  return table.rows.empty() ? "" : html::table(table);
+  if (table.rows.size() <= kPairsInSight) return table.rows.empty() ? "" : html::table(table);
+  return fold(pair_counts(window, item), html::table(table));
 }
 
 std::string samples_figure(const Json& window, const Json& item, Plots& plots) {
@@ -144,7 +166,7 @@ std::string forms_list(const Json& window) {
     html += fmt::format("{}{}: {}, {} threads, calls of {} tokens, {} MiB resident: {}",
                         html.empty() ? "" : "<br>", code(form["form"]), text(form["precision"]),
                         form["threads"].dump(), form["call_tokens"].dump(), mebibytes(form["resident_bytes"]),
-                        code(form["forms"]));
+                        code(form["label"]));
   }
   return html;
 }

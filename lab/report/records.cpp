@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void refuse(Json& refused, const std::filesystem::path& file, const std::string& reason) {
-  refused.push_back({{"file", file.string()}, {"sha256", nullptr}, {"reason", reason}});
+  refused.push_back({{"file", file.string()}, {"sha256", nullptr}, {"cause", "record"}, {"reason", reason}});
 }
 
 Json pairs_json(const std::vector<PairFinding>& pairs) {

@@ -62,6 +62,7 @@ Json refused_json(const Admission& admission) {
   for (const RefusedFile& file : admission.refused) {
     refused.push_back({{"file", file.file},
                        {"sha256", file.sha256.empty() ? Json() : Json(file.sha256)},
+                       {"cause", file.cause},
                        {"reason", file.reason}});
   }
   return refused;
@@ -78,6 +79,7 @@ void refuse_missing(const Json& sweeps, const Admission& admission, Json& refuse
       refused.push_back(
           {{"file", row["receipt"].get<std::string>() + ".json"},
            {"sha256", row["receipt"]},
+           {"cause", "missing"},
            {"reason", fmt::format("a sweep names it as {} of gate {} on {}, but it is not here",
                                   row["result"].get<std::string>(), row["gate"].get<std::string>(),
                                   row["form"].get<std::string>())}});

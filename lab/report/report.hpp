@@ -43,7 +43,9 @@ struct ReportOptions {
 ///                 "disposition", "result", "pairs", "receipts": [{"sha256", "kind", "used"}]}],
 ///                 "imported": [{"name", "rows", "evidence": {…}}], "problems", "notes"} or null,
 ///      "selection": {"file", "made", "choices", "refused", "differences"} or null,
-///      "refused": [{"file", "sha256", "reason"}], "sources": [{"file", "bytes", "sha256", "kind"}],
+///      "refused": [{"file", "sha256", "cause": "bytes" | "contents" | "device" | "model" | "gate" |
+///                  "build" | "missing" | "record", "reason"}], "sources": [{"file", "bytes", "sha256",
+///                  "kind"}],
 ///      "left_out": [text]}
 ///
 /// FASTEST, of a window's item: {"window", "receipt", "clean", "item", "form" or null, "gates", "next": PAIR

@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "lab/report/sections.hpp"
 
 namespace assay::lab {
@@ -14,6 +18,18 @@ std::size_t count_if(const Json& rows, const char* field, const Json& value) {
   return static_cast<std::size_t>(
       std::count_if(rows.begin(), rows.end(), [&](const Json& row) { return row[field] == value; }));
 }
+
+/// Why files are refused, in words; see RefusedFile.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kCauses{{
+    {"bytes", "whose bytes are not those of a receipt by that name"},
+    {"contents", "whose fields are not those of its kind, or contradict each other"},
+    {"device", "of another device"},
+    {"model", "about another model"},
+    {"gate", "by a gate that has changed since or that no file fixes"},
+    {"build", "made by another build (--build chooses)"},
+    {"missing", "named by a sweep but not there"},
+    {"record", "a selection or a ledger that cannot be taken"},
+}};
 
 /// What a reader must not overlook.
 class Attention {
@@ -69,22 +85,30 @@ class Attention {
   }
 
   void records() {
-    if (const std::size_t refused = report_["refused"].size(); refused > 0) {
-      add("open", "refused",
-          fmt::format("Refused, and not used anywhere here: {} file{}", refused, refused == 1 ? "" : "s"));
-    }
+    refused();
     if (report_["about"]["build"] == "any") {
       add("open", "sources", "Receipts of several builds may stand side by side here");
     }
-    if (report_["selection"].is_object()) {
-      for (const Json& difference : report_["selection"]["differences"]) {
-        add("open", "selection", "Selection: " + difference.get<std::string>());
-      }
+    if (report_["selection"].is_object() && !report_["selection"]["differences"].empty()) {
+      add("open", "selection",
+          fmt::format("The selection and the receipts here disagree: {}",
+                      counted(report_["selection"]["differences"].size(), "choice")));
     }
     if (report_["ledger"].is_object() && !report_["ledger"]["problems"].empty()) {
       add("bad", "experiments",
-          fmt::format("The ledger does not pass its audit: {} problems",
-                      report_["ledger"]["problems"].size()));
+          fmt::format("The ledger does not pass its audit: {}",
+                      counted(report_["ledger"]["problems"].size(), "problem")));
+    }
+  }
+
+  void refused() {
+    std::map<std::string, std::size_t> causes;
+    for (const Json& file : report_["refused"]) ++causes[file["cause"].get<std::string>()];
+    for (const auto& [cause, words] : kCauses) {
+      const auto found = causes.find(std::string(cause));
+      if (found == causes.end()) continue;
+      add(cause == "bytes" || cause == "contents" ? "bad" : "open", "refused",
+          fmt::format("Refused and used nowhere here: {}, {}", counted(found->second, "file"), words));
     }
   }
 

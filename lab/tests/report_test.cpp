@@ -221,7 +221,7 @@ TEST_F(Report, ReceiptsOfSeveralBuildsStandTogetherOnlyOnRequest) {
   });
   add_op_gate("vector");
   ReportOptions asked = options();
-  EXPECT_EQ(make_report(asked)["gates"].size(), 1u);
+  EXPECT_EQ(make_report(asked)["gates"][0]["type"], "op") << "of equals the newest";
   asked.scope.build = "any";
   const Json both = make_report(asked);
   EXPECT_EQ(both["gates"].size(), 2u);
@@ -234,6 +234,25 @@ TEST_F(Report, ReceiptsOfSeveralBuildsStandTogetherOnlyOnRequest) {
     asked.scope.build = bad;
     expect_error(ErrorKind::invalid_argument, "--build", [&] { make_report(asked); });
   }
+}
+
+TEST_F(Report, OneReceiptOfANewBuildDoesNotRefuseAllOthers) {
+  add_op_gate("reference");
+  add_op_gate("vector");
+  const std::string other = add_run_gate("swiglu=vector", [](Json& body) {
+    body["program"]["commit"] = "abcdef0123" + std::string(30, '0');
+    body["made"] = "2099-01-01T00:00:00Z";
+  });
+  Json report = make();
+  EXPECT_EQ(report["gates"].size(), 2u);
+  EXPECT_EQ(report["refused"][0]["sha256"], other);
+  EXPECT_EQ(report["refused"][0]["cause"], "build");
+  EXPECT_THAT(report["summary"]["attention"].dump(), HasSubstr("another build"));
+  ReportOptions asked = options();
+  asked.scope.build = "newest";
+  report = make_report(asked);
+  EXPECT_EQ(report["gates"].size(), 1u);
+  EXPECT_EQ(report["refused"].size(), 2u);
 }
 
 TEST_F(Report, WithoutAModelTheOnlyOneIsTakenAndSeveralAreAnError) {
@@ -339,7 +358,8 @@ TEST_F(Report, NoTextOfAReceiptBecomesMarkup) {
   add_call_cost();
   add_growth("growing");
   Json report = make();
-  report["refused"] = Json::array({{{"file", "f"}, {"sha256", nullptr}, {"reason", "r"}}});
+  report["refused"] =
+      Json::array({{{"file", "f"}, {"sha256", nullptr}, {"cause", "bytes"}, {"reason", "r"}}});
   report["gates"][0]["measures"]["<script>alert(3)</script>"] = 1;
   for (const char* part :
        {"about", "bars", "default_forms", "gates", "windows", "call_cost", "growth", "refused", "sources"}) {
