@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -87,6 +88,10 @@ class Admitter {
   }
 
   void read_file(const std::filesystem::path& file) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored)) {
+      return refuse(file, {}, "bytes", "no regular file");  // reading a pipe would wait for its writer
+    }
     try {
       Receipt receipt = read_receipt(file);
       if (seen_.insert(receipt.sha256).second) receipts_.push_back(std::move(receipt));

@@ -1,6 +1,7 @@
 #include "lab/report/report.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -175,7 +176,9 @@ TEST_F(Report, WhatIsNoReceiptIsRefusedToo) {
   named_by_bytes("{\"schema\": \"assay.receipt/1\", \"schema\": \"assay.receipt/1\"}");
   named_by_bytes("[]");
   std::filesystem::create_directories(receipts() / "folder.json");
-  EXPECT_EQ(make()["refused"].size(), 5u);
+  std::filesystem::create_symlink("itself.json", receipts() / "itself.json");
+  ASSERT_EQ(::mkfifo((receipts() / "pipe.json").c_str(), 0600), 0);
+  EXPECT_EQ(make()["refused"].size(), 7u);
 }
 
 TEST_F(Report, AWindowThatContradictsItselfIsRefused) {
