@@ -1,11 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <vector>
 
 /// What the parts of an ACE-Step 1.5 checkpoint need to know of themselves, from their config.json. Whoever makes
-/// one has checked its sizes. The released sizes are in diffusers' classes of the same names
+/// one has checked its sizes: positive, of this world, and in agreement with each other. The released sizes are in diffusers' classes of the same names
 /// (huggingface/diffusers, src/diffusers/pipelines/ace_step/modeling_ace_step.py and
 /// models/transformers/ace_step_transformer.py, models/autoencoders/autoencoder_oobleck.py).
 namespace assay::music {
@@ -69,5 +70,30 @@ struct VaeConfig {
     return product;
   }
 };
+
+/// The configurations of a checkpoint's parts but its text encoder's, which is a Qwen3's.
+struct PartConfigs {
+  DitConfig dit;
+  ConditionConfig condition;
+  AudioTokenConfig tokenizer;
+  AudioTokenConfig detokenizer;  ///< without code width and levels: those are the tokenizer's
+};
+
+// Each reads the config.json of one folder of a diffusers checkpoint. Missing layer_types mean sliding and full in
+// turn, sliding first. All throw Error(malformed | missing) naming `origin` and the field, Error(unsupported) for
+// attention with biases, another scheme of positions or several quantizers.
+DitConfig parse_dit_config(std::string_view json, const std::string& origin);
+ConditionConfig parse_condition_config(std::string_view json, const std::string& origin);
+AudioTokenConfig parse_audio_tokenizer_config(std::string_view json, const std::string& origin);
+AudioTokenConfig parse_audio_detokenizer_config(std::string_view json, const std::string& origin);
+VaeConfig parse_vae_config(std::string_view json, const std::string& origin);
+
+/// The one config.json of an original checkpoint (huggingface/diffusers, scripts/convert_ace_step_to_diffusers.py): the
+/// encoders have sizes of their own where it has encoder_hidden_size and its like.
+PartConfigs parse_original_config(std::string_view json, const std::string& origin);
+
+/// Error(mismatch) where the parts do not fit each other: widths that one hands to the next.
+void check_configs_agree(const PartConfigs& parts, const VaeConfig& vae, std::size_t text_width,
+                         const std::string& origin);
 
 }  // namespace assay::music
