@@ -1,0 +1,81 @@
+"""Phrases with alternatives and slots, and which of them training, held-out and test data may use.
+
+A phrase is text with (alternative|alternative) and {slot}. A list of phrases is parted once for all by its text
+alone: lines that begin with "!" belong to the test, and of two or more the last of the others, so that the test has
+plain wordings as well as unusual ones; some lines are held out of training for the fit of the temperature.
+"""
+
+import functools
+import hashlib
+import re
+from pathlib import Path
+
+SPLITS = ("train", "held_out", "test")
+GROUP = re.compile(r"\(([^()|]*(?:\|[^()|]*)+)\)")
+SLOT = re.compile(r"\{([a-z_]+?)(2?)\}")
+
+
+def digest(text):
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+@functools.cache
+def more_wordings():
+    """First line of a list -> further lines of it for training alone, from lexicon/more_wordings.txt."""
+    more = {}
+    file = Path(__file__).parent / "lexicon/more_wordings.txt"
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("= "):
+            current = more.setdefault(line[2:].strip(), [])
+        elif line.strip() and not line.startswith("#"):
+            current.append(line.strip())
+    return more
+
+
+class Phrases:
+    """Lists of templates for each split. `lines`: text, one phrase a line, or a list of phrases."""
+
+    def __init__(self, lines):
+        if isinstance(lines, str):
+            lines = lines.split("\n")
+        lines = [line.strip() for line in lines if line.strip()]
+        plain = [line for line in lines if not line.startswith("!")]
+        test = [line[1:].strip() for line in lines if line.startswith("!")]
+        self.unusual = set(test)
+        first = plain[0] if plain else ""
+        if len(plain) >= 2:
+            test.append(plain.pop())
+        plain += more_wordings().get(first, [])
+        held_out = [line for line in plain[2:] if digest("held out" + line) % 12 == 0][:2]
+        self.lists = {
+            "train": [line for line in plain if line not in held_out],
+            "held_out": held_out or plain,
+            "test": test or plain,
+        }
+        self.own_test = bool(test)
+
+    def choose(self, rng, split):
+        lines = self.lists[split]
+        if split == "train" or len(lines) < 2:
+            return rng.choice(lines)
+        # However many there are of each: plain wordings four times in five, unusual ones else.
+        unusual = [line for line in lines if line in self.unusual]
+        usual = [line for line in lines if line not in self.unusual]
+        if unusual and usual:
+            return rng.choice(unusual if rng.random() < 0.2 else usual)
+        return rng.choice(lines)
+
+
+def expand(template, rng):
+    """One of the readings of the alternatives of `template`, innermost groups first."""
+    while True:
+        found = GROUP.search(template)
+        if not found:
+            break
+        template = template[: found.start()] + rng.choice(found[1].split("|")) + template[found.end() :]
+    return re.sub(r" +([?.,!:;])", r"\1", re.sub(r"  +", " ", template)).strip()
+
+
+def fill(template, rng, slots):
+    """Text of a template: alternatives chosen, then every slot replaced by slots(name, second)."""
+    return SLOT.sub(lambda m: slots(m[1], bool(m[2])), expand(template, rng))

@@ -1,0 +1,110 @@
+"""Rows for training and evaluation: samples of decide_data as token ids, in batches of one length, made by processes."""
+
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "train"), str(ROOT / "oracle")]
+
+import kev_oracle as kev  # noqa: E402
+from decide_data.samples import sample  # noqa: E402
+
+LONGEST = 512
+STEP = 32
+MOST_OPTIONS = 12
+# Families whose every word counts: no word of theirs is blotted out.
+EXACT = {"rule", "table", "calendar", "tiers", "fields", "warranty", "copying", "duties", "places", "events", "agreement", "lexical"}
+
+
+class Encoder:
+    """Requests to rows, by the same layout as the oracle's, on the bare tokenizer, which is faster."""
+
+    def __init__(self, tokenizer_file):
+        from tokenizers import Tokenizer
+
+        self.tokenizer = Tokenizer.from_file(str(tokenizer_file))
+        self.state, self.question, self.open, self.close, self.decide = (self.tokenizer.token_to_id(t) for t in kev.DELIMITERS)
+
+    def rows(self, state, questions):
+        """(ids, option ends) for each question."""
+        pieces = [kev.flat(state)]
+        for question in questions:
+            pieces += [kev.flat(question["instructions"]), *kev.option_texts(question)]
+        encoded = self.tokenizer.encode_batch([kev.CONTROL.sub("<\u00a6\\1\u00a6>", p) for p in pieces], add_special_tokens=False)
+        ids = iter([e.ids for e in encoded])
+        prefix = [self.state, *next(ids)]
+        for question in questions:
+            row, ends = [*prefix, self.question, *next(ids)], []
+            for _ in kev.option_texts(question):
+                row += [self.open, *next(ids), self.close]
+                ends.append(len(row) - 1)
+            yield [*row, self.decide], ends
+
+
+def packed(rows, length):
+    """rows: (ids, ends, target, exact). Arrays of one batch, padded on the right."""
+    count = max(len(ends) for _, ends, _, _ in rows)
+    ids = np.zeros((len(rows), length), np.int16)
+    ends, target = np.zeros((len(rows), count), np.int16), np.full((len(rows), count), -1, np.float32)
+    last, exact = np.zeros(len(rows), np.int16), np.zeros(len(rows), bool)
+    for i, (row, row_ends, row_target, is_exact) in enumerate(rows):
+        ids[i, : len(row)] = row
+        ends[i, : len(row_ends)], target[i, : len(row_target)] = row_ends, row_target
+        last[i], exact[i] = len(row) - 1, is_exact
+    return ids, ends, target, last, exact
+
+
+def padded(length):
+    return -(-length // STEP) * STEP
+
+
+def produce(index, workers, seed, tokenizer_file, tokens, queue):
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.nice(5)
+    encoder, buckets, i = Encoder(tokenizer_file), {}, index
+    while True:
+        made = sample(seed * 1_000_000_000 + i, "train")
+        i += workers
+        questions = [question for question, _ in made["questions"]]
+        for (ids, ends), (_, target) in zip(encoder.rows(made["state"], questions), made["questions"]):
+            if len(ids) > LONGEST or len(ends) > MOST_OPTIONS:
+                continue
+            length = padded(len(ids))
+            bucket = buckets.setdefault(length, [])
+            bucket.append((ids, ends, target, made["family"] in EXACT))
+            if len(bucket) * length >= tokens:
+                queue.put(packed(bucket, length))
+                buckets[length] = []
+
+
+class Producer:
+    """Batches without end, deterministic for each process; their order is that of their making."""
+
+    def __init__(self, seed, tokenizer_file, tokens, workers):
+        context = multiprocessing.get_context("spawn")
+        self.queue = context.Queue(maxsize=3 * workers)
+        self.processes = [
+            context.Process(target=produce, args=(k, workers, seed, str(tokenizer_file), tokens, self.queue), daemon=True)
+            for k in range(workers)
+        ]
+        for process in self.processes:
+            process.start()
+
+    def get(self):
+        return self.queue.get()
+
+    def stop(self):
+        for process in self.processes:
+            process.terminate()
+
+
+def evaluation_rows(encoder, samples):
+    """(row, ends, target, family, type) of every question, in order."""
+    for made in samples:
+        questions = [question for question, _ in made["questions"]]
+        for (ids, ends), (question, target) in zip(encoder.rows(made["state"], questions), made["questions"]):
+            yield ids, ends, target, made["family"], question["type"]
