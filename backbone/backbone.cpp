@@ -39,7 +39,29 @@ struct Pass {
                                             .expected = std::move(expected)});
 }
 
-void check_segment(std::span<const Segment> segments, std::size_t index) {
+void check_growing(std::span<const Segment> segments, std::size_t index, std::size_t alignment) {
+  const Segment& segment = segments[index];
+  const SegmentState& state = *segment.growing;
+  if (segment.parent >= 0 || segment.parent_state != nullptr) {
+    bad_segment(index, "a growing state and a parent", "the growing state alone, which has its parent");
+  }
+  if (segment.tokens.size() > state.capacity() - state.tokens()) {
+    bad_segment(index, std::to_string(segment.tokens.size()) + " tokens",
+                "at most the " + std::to_string(state.capacity() - state.tokens()) +
+                    " that its growing state has room for");
+  }
+  if (state.tokens() % alignment != 0) {
+    bad_segment(index, "a growing state of " + std::to_string(state.tokens()) + " tokens",
+                "a multiple of " + std::to_string(alignment) + ", the selected scan's chunk");
+  }
+  for (std::size_t other = 0; other < index; ++other) {
+    if (segments[other].growing == segment.growing) {
+      bad_segment(index, "the growing state of segment " + std::to_string(other), "one of its own");
+    }
+  }
+}
+
+void check_segment(std::span<const Segment> segments, std::size_t index, std::size_t alignment) {
   const Segment& segment = segments[index];
   if (segment.parent >= static_cast<std::int32_t>(index)) {
     bad_segment(index, "parent " + std::to_string(segment.parent), "an earlier segment");
@@ -50,6 +72,7 @@ void check_segment(std::span<const Segment> segments, std::size_t index) {
   if (segment.parent_state != nullptr && segment.parent_state->tokens() != segment.parent_state->capacity()) {
     bad_segment(index, "a parent state that has not been run to its end", "a whole one");
   }
+  if (segment.growing != nullptr) check_growing(segments, index, alignment);
   for (const std::size_t readout : segment.readouts) {
     if (readout >= segment.tokens.size()) {
       bad_segment(index, "a readout at token " + std::to_string(readout),
@@ -61,7 +84,7 @@ void check_segment(std::span<const Segment> segments, std::size_t index) {
 std::vector<bool> segments_that_need_states(const Pass& pass) {
   std::vector<bool> needed(pass.segments.size());
   for (std::size_t i = 0; i < needed.size(); ++i) {
-    if (pass.segments[i].keep_state) needed[i] = true;
+    if (pass.segments[i].keep_state || pass.segments[i].growing != nullptr) needed[i] = true;
     if (pass.segments[i].parent >= 0) needed[static_cast<std::size_t>(pass.segments[i].parent)] = true;
   }
   for (const Call& call : pass.calls) {
@@ -79,6 +102,10 @@ void make_live(const ModelConfig& config, Pass& pass) {
     const Segment& segment = pass.segments[i];
     std::shared_ptr<const SegmentState> parent = segment.parent_state;
     if (segment.parent >= 0) parent = pass.live[static_cast<std::size_t>(segment.parent)].state;
+    if (segment.growing != nullptr) {
+      pass.live[i] = {segment.growing, segment.growing->parent().get(), segment.growing->tokens()};
+      continue;
+    }
     pass.live[i].parent = parent.get();
     if (needed[i]) pass.live[i].state = std::make_shared<SegmentState>(config, segment.tokens.size(), parent);
   }
@@ -88,9 +115,12 @@ Pass plan_pass(const ModelConfig& config, const FormTable& forms, std::span<cons
                const RunOptions& options) {
   Pass pass;
   pass.segments = segments;
+  const bool recurrent =
+      std::ranges::find(config.layers, formats::LayerType::linear_attention) != config.layers.end();
+  const std::size_t continuation = recurrent ? forms.alignment() : 1;
   std::vector<std::size_t> lengths;
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    check_segment(segments, i);
+    check_segment(segments, i, continuation);
     lengths.push_back(segments[i].tokens.size());
     pass.parents.push_back(segments[i].parent);
   }
@@ -163,6 +193,15 @@ const ops::Selection& Backbone::selection() const noexcept {
 }
 std::size_t Backbone::weight_bytes() const noexcept {
   return impl_->weights.bytes;
+}
+
+std::shared_ptr<SegmentState> Backbone::growing_state(std::size_t capacity,
+                                                      std::shared_ptr<const SegmentState> parent) const {
+  if (capacity == 0) {
+    throw Error(ErrorKind::invalid_argument,
+                {.where = "growing state", .found = "room for no token", .expected = "for one or more"});
+  }
+  return std::make_shared<SegmentState>(impl_->config, capacity, std::move(parent));
 }
 
 std::size_t Backbone::state_bytes(std::size_t tokens) const {

@@ -23,7 +23,10 @@ struct Segment {
   std::span<const std::int32_t> tokens = {};
   std::int32_t parent = -1;  ///< index of an earlier segment of the same pass; −1: `parent_state`, or a root
   std::shared_ptr<const SegmentState> parent_state =
-      {};                                  ///< a state from earlier: a parent without tokens here
+      {};  ///< a state from earlier: a parent without tokens here
+  /// A state of Backbone::growing_state that these tokens are appended to, in one segment of a pass: how a
+  /// text is continued token by token. Its parent is that state's, so `parent` and `parent_state` stay unset.
+  std::shared_ptr<SegmentState> growing = {};
   bool keep_state = false;                 ///< hand its state back in Pass::states
   std::vector<std::size_t> readouts = {};  ///< indices of its tokens whose hidden vector is wanted
 };
@@ -70,6 +73,14 @@ class Backbone {
   /// Runs all segments, parents before children, in as few passes over the weights as `call_tokens` allows.
   /// The result does not depend on how they were cut or on what else is in the list.
   PassResult run(std::span<const Segment> segments, const RunOptions& options = {});
+
+  /// An empty state with room for `capacity` tokens behind `parent` (null for a root), to be filled by
+  /// segments that name it as `growing`. Once full it is a state as any other. The hidden vectors are those
+  /// of the same tokens run at once, bit for bit; where the selected scan of a recurrent layer is chunked, a
+  /// state can only be continued at a multiple of the chunk. Throws Error(invalid_argument) for a capacity
+  /// of 0.
+  std::shared_ptr<SegmentState> growing_state(std::size_t capacity,
+                                              std::shared_ptr<const SegmentState> parent = nullptr) const;
 
   /// Bytes of a state of `tokens` tokens, for a cache's budget.
   std::size_t state_bytes(std::size_t tokens) const;

@@ -102,8 +102,8 @@ void LayerRunner::compute_rope(const Call& call, std::span<const LiveSegment> se
   std::vector<std::int32_t> positions(rows_);
   for (const Piece& piece : call.pieces) {
     const SegmentState* parent = segments[piece.segment].parent;
-    const std::size_t start =
-        (parent == nullptr ? 0 : parent->position() + parent->capacity()) + piece.offset;
+    const std::size_t start = (parent == nullptr ? 0 : parent->position() + parent->capacity()) +
+                              segments[piece.segment].base + piece.offset;
     for (std::size_t t = 0; t < piece.count; ++t)
       positions[piece.row + t] = static_cast<std::int32_t>(start + t);
   }
@@ -269,7 +269,7 @@ void LayerRunner::rotate_and_store_keys(std::size_t index, const AttentionWeight
     SegmentState::Layer& kept = state->layer(index);
     for (std::size_t t = 0; t < piece.count; ++t) {
       const std::size_t source = (piece.row + t) * stride;
-      const std::size_t target = (piece.offset + t) * key_width;
+      const std::size_t target = (segments_[piece.segment].base + piece.offset + t) * key_width;
       std::memcpy(kept.k.data() + target, k + source, key_width * sizeof(float));
       std::memcpy(kept.v.data() + target, v + source, key_width * sizeof(float));
     }
@@ -327,9 +327,9 @@ void LayerRunner::attend(std::size_t index) {
     const Piece& piece = call_->pieces[i];
     const LiveSegment& segment = segments_[piece.segment];
     append_ancestor_runs(segment.parent, index, key_width, runs[i]);
-    if (piece.offset > 0) {
+    if (const std::size_t earlier = segment.base + piece.offset; earlier > 0) {
       const SegmentState::Layer& kept = segment.state->layer(index);
-      runs[i].push_back({{kept.k.data(), key_width}, {kept.v.data(), key_width}, piece.offset});
+      runs[i].push_back({{kept.k.data(), key_width}, {kept.v.data(), key_width}, earlier});
     }
     const float* own = k + piece.row * stride;
     runs[i].push_back({{own, stride}, {own + key_width, stride}, piece.count});
@@ -382,7 +382,7 @@ std::vector<ops::SequenceSegment> LayerRunner::sequences(std::size_t index,
     const LiveSegment& segment = segments_[piece.segment];
     ops::SequenceSegment sequence{.first = piece.row, .length = piece.count};
     if (segment.state != nullptr) sequence.final = (segment.state->layer(index).*member).data();
-    if (piece.offset > 0) {
+    if (segment.base + piece.offset > 0) {
       // The state goes on in place; an op reads and writes apart.
       const device::Buffer<float>& kept = segment.state->layer(index).*member;
       const std::span<float> copy = context_.arena.allocate<float>(kept.size());
@@ -401,7 +401,7 @@ double LayerRunner::state_traffic(std::size_t floats) const {
   for (const Piece& piece : call_->pieces) {
     const LiveSegment& segment = segments_[piece.segment];
     if (segment.state != nullptr) ++moved;
-    if (piece.offset > 0 || segment.parent != nullptr) ++moved;
+    if (segment.base + piece.offset > 0 || segment.parent != nullptr) ++moved;
   }
   return bytes(moved * floats);
 }

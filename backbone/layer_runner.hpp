@@ -17,6 +17,7 @@ namespace assay::backbone {
 struct LiveSegment {
   std::shared_ptr<SegmentState> state;
   const SegmentState* parent = nullptr;  ///< complete, or completed by an earlier piece of the same call
+  std::size_t base = 0;                  ///< tokens that its state held before this pass
 };
 
 /// Takes the hidden vectors of one call through the layers in place.

@@ -13,7 +13,8 @@ namespace assay::backbone {
 /// its keys and values, per recurrent layer its convolution inputs and its matrix state.
 ///
 /// A state owns exactly its own bytes (no slice of a batch buffer) and, once its segment's last token has
-/// been run, never changes: children and caches share it by reference.
+/// been run, never changes: children and caches share it by reference. One that has room left is growing
+/// (Backbone::growing_state): it can be continued, and is nobody's parent.
 class SegmentState {
  public:
   /// Room for `tokens` positions starting at `position`, behind `parent` (null for a root).

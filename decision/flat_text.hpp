@@ -16,8 +16,4 @@ std::string flat_text(const JsonValue& value);
 /// "name: description", or the name alone where the description is null or "" (kev/api.py, `option_text`).
 std::string labelled(std::string_view name, const JsonValue* description);
 
-/// Caller text with every "<|name|>" (name of A–Z, a–z, 0–9 and _) as "<¦name¦>", so that it can form no
-/// control token (kev/encoding.py, `user_tokens`).
-std::string without_control_tokens(std::string_view text);
-
 }  // namespace assay::decision

@@ -7,8 +7,8 @@
 
 #include "base/counted.hpp"
 #include "base/error.hpp"
-#include "decision/flat_text.hpp"
 #include "decision/json_value.hpp"
+#include "text/control_tokens.hpp"
 
 namespace assay::decision {
 namespace {
@@ -61,7 +61,7 @@ bool RowEncoder::append_text(const std::string& text, const std::string& field, 
                              std::vector<std::int32_t>& tokens) const {
   try {
     const std::size_t left = most - std::min(most, tokens.size());
-    const auto more = tokenizer_.encode_within(without_control_tokens(text), left);
+    const auto more = tokenizer_.encode_within(text::without_control_tokens(text), left);
     if (more) tokens.insert(tokens.end(), more->begin(), more->end());
     return more.has_value();
   } catch (const Error& error) {

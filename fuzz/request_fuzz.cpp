@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "decision/flat_text.hpp"
 #include "decision/request.hpp"
+#include "text/control_tokens.hpp"
 
 namespace {
 
@@ -20,7 +20,7 @@ void check_request(const assay::decision::Request& request) {
   for (const auto& question : request.questions) {
     check(!question.options.empty() && question.options.size() <= assay::decision::kMostOptions);
     check(question.keys.size() == question.options.size());
-    check(assay::decision::without_control_tokens(question.instructions).find("<|fim_suffix|>") ==
+    check(assay::text::without_control_tokens(question.instructions).find("<|fim_suffix|>") ==
           std::string::npos);
   }
 }

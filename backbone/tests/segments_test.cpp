@@ -251,6 +251,61 @@ TEST_P(Segments, CancellationStopsARunAndTheNextOneIsWhole) {
   EXPECT_EQ(backbone->run(segments).hidden, expected);
 }
 
+TEST_P(Segments, AGrowingStateContinuesATextBitForBit) {
+  const auto backbone = make(threads_);
+  const std::size_t chunk = backbone->selection().gated_delta_rule->chunk;
+  const Tokens prompt = tokens(2 * chunk);
+  const Tokens text = tokens(5 * chunk);
+  const PassResult whole =
+      backbone->run(std::vector<Segment>{{.tokens = prompt, .keep_state = true}, question(text, 0)});
+
+  for (const std::size_t step : {chunk, 2 * chunk, 5 * chunk}) {
+    const auto state = backbone->growing_state(text.size(), whole.states[0]);
+    std::vector<float> hidden;
+    for (std::size_t first = 0; first < text.size(); first += step) {
+      const Tokens next(text.begin() + static_cast<std::ptrdiff_t>(first),
+                        text.begin() + static_cast<std::ptrdiff_t>(std::min(first + step, text.size())));
+      Segment segment = question(next, -1);
+      segment.growing = state;
+      const PassResult part = backbone->run(std::vector{segment, question(prompt, -1)});
+      hidden.insert(hidden.end(), part.hidden[0].begin(), part.hidden[0].end());
+    }
+    EXPECT_EQ(hidden, whole.hidden[1]) << "steps of " << step;
+    Segment child = question(prompt, -1);
+    child.parent_state = state;
+    const std::vector<Segment> fresh{{.tokens = prompt}, {.tokens = text, .parent = 0}, question(prompt, 1)};
+    EXPECT_EQ(backbone->run(std::vector{child}).hidden[0], backbone->run(fresh).hidden[2])
+        << "a child of a full one, steps of " << step;
+  }
+}
+
+TEST_P(Segments, AGrowingStateRefusesWhatItCannotHold) {
+  const auto backbone = make(threads_);
+  const std::size_t chunk = backbone->selection().gated_delta_rule->chunk;
+  EXPECT_THROW(backbone->growing_state(0), Error);
+  const Tokens text = tokens(2 * chunk);
+  const auto run = [&](Segment segment, std::shared_ptr<SegmentState> state) {
+    segment.growing = std::move(state);
+    return backbone->run(std::vector{segment});
+  };
+  EXPECT_THROW(run({.tokens = text}, backbone->growing_state(2 * chunk - 1)), Error);
+  const auto full = backbone->growing_state(2 * chunk);
+  run({.tokens = text}, full);
+  EXPECT_EQ(full->tokens(), 2 * chunk);
+  EXPECT_THROW(run({.tokens = text}, full), Error);
+  EXPECT_THROW(run({.tokens = text, .parent_state = full}, backbone->growing_state(2 * chunk)), Error);
+  const auto shared = backbone->growing_state(4 * chunk);
+  Segment twice{.tokens = text};
+  twice.growing = shared;
+  EXPECT_THROW(backbone->run(std::vector{twice, twice}), Error);
+  EXPECT_EQ(shared->tokens(), 0u);
+  if (chunk > 1) {
+    const Tokens odd = tokens(chunk + 1);
+    run({.tokens = odd}, shared);
+    EXPECT_THROW(run({.tokens = odd}, shared), Error);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Forms, Segments,
     testing::Values(Case{"dense_fp32", small_dense, ops::Precision::fp32, "reference"},

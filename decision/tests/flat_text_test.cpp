@@ -62,19 +62,5 @@ TEST(FlatText, LabelsLeaveOutOnlyNullAndEmptyDescriptions) {
   EXPECT_EQ(label("[1]"), "name: - 1");
 }
 
-TEST(FlatText, NoControlTokenSurvives) {
-  EXPECT_EQ(without_control_tokens("a <|fim_suffix|> b"), "a <¦fim_suffix¦> b");
-  EXPECT_EQ(without_control_tokens("<|a|><|B_9|>"), "<¦a¦><¦B_9¦>");
-  EXPECT_EQ(without_control_tokens("<|<|a|>|>"), "<|<¦a¦>|>");
-  EXPECT_EQ(without_control_tokens("<||>"), "<||>");
-  EXPECT_EQ(without_control_tokens("<|a b|>"), "<|a b|>");
-  EXPECT_EQ(without_control_tokens("<|a-b|>"), "<|a-b|>");
-  EXPECT_EQ(without_control_tokens("<|é|>"), "<|é|>");
-  EXPECT_EQ(without_control_tokens("<|a|"), "<|a|");
-  EXPECT_EQ(without_control_tokens("<|a"), "<|a");
-  EXPECT_EQ(without_control_tokens("<|"), "<|");
-  EXPECT_EQ(without_control_tokens("<|a|<|b|>"), "<|a|<¦b¦>");
-}
-
 }  // namespace
 }  // namespace assay::decision
