@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 
 #include "ops/attention/forms.hpp"
@@ -14,7 +15,7 @@
 #include "ops/attention/exp-inl.h"
 
 // One work item is a tile: some queries of one segment with all heads that read one key-value head. A row of
-// the tile is one query and head, query by query, so that the number of keys a row sees never falls. Rows lie
+// the tile is one query and head, query by query, so that neither end of what a row sees ever falls. Rows lie
 // in the lanes of vectors: scores = K · Qᵀ takes K as it is stored, one key element against a vector of rows,
 // and softmax runs along the keys in every lane at once, with no sums across lanes. So each row's arithmetic
 // is one chain over d, then over the keys in their order, whatever its neighbours, the tile or the vector's
@@ -45,7 +46,8 @@ struct Tile {
 struct Scratch {
   const float** k;  ///< [keys]
   const float** v;  ///< [keys]
-  float* seen;      ///< [rows], how many keys each row sees
+  float* begin;     ///< [rows], the first key of the tile that each row sees
+  float* end;       ///< [rows], one after the last
   float* q;         ///< [panel of rows, head_dim, width]
   float* scores;    ///< [panel of rows, keys, width]
   float* values;    ///< [panel of head_dim, kBlockKeys, width]
@@ -82,36 +84,56 @@ struct Sums {
 };
 
 struct TileShape {
-  std::size_t group;      ///< query heads of the key-value head
-  std::size_t rows;       ///< queries · group, padded to whole panels
-  std::size_t inherited;  ///< keys before the segment's own
-  std::size_t first;
+  std::size_t group;  ///< query heads of the key-value head
+  std::size_t rows;   ///< queries · group, padded to whole panels
   std::size_t queries;
+  KeyRange keys;  ///< of the segment, that some row sees; a tile counts its keys from keys.begin
 
-  std::size_t all_keys() const { return inherited + first + queries; }
-  std::size_t score_rows() const { return round_up(all_keys(), kSums); }
+  std::size_t score_rows() const { return round_up(keys.size(), kSums); }
 };
 
 /// Where each key's and value's part for this head is, over all runs in order; then the last again, up to a
 /// whole tile of keys.
 void find_keys(const Tile& tile, const TileShape& shape, std::size_t head_dim, const Scratch& scratch) {
   std::size_t key = 0;
+  std::size_t run_begin = 0;
   for (const KeyRun& run : tile.segment->runs) {
-    const std::size_t count = std::min(run.length, shape.all_keys() - key);
-    for (std::size_t i = 0; i < count; ++i, ++key) {
-      scratch.k[key] = run.k.row(i) + tile.kv_head * head_dim;
-      scratch.v[key] = run.v.row(i) + tile.kv_head * head_dim;
+    const std::size_t begin = std::max(run_begin, shape.keys.begin);
+    const std::size_t end = std::min(run_begin + run.length, shape.keys.end);
+    for (std::size_t i = begin; i < end; ++i, ++key) {
+      scratch.k[key] = run.k.row(i - run_begin) + tile.kv_head * head_dim;
+      scratch.v[key] = run.v.row(i - run_begin) + tile.kv_head * head_dim;
     }
+    run_begin += run.length;
   }
   for (; key < shape.score_rows(); ++key) scratch.k[key] = scratch.k[key - 1];
 }
 
 /// Rows of padding see what the last row does.
-void count_keys(const TileShape& shape, float* seen) {
+void find_seen_keys(const AttentionArgs& args, const Tile& tile, const TileShape& shape,
+                    const Scratch& scratch) {
+  const std::size_t keys = key_count(*tile.segment);
   for (std::size_t row = 0; row < shape.rows; ++row) {
     const std::size_t query = std::min(row / shape.group, shape.queries - 1);
-    seen[row] = static_cast<float>(shape.inherited + shape.first + query + 1);
+    const KeyRange seen = seen_keys(args, *tile.segment, keys, tile.first + query);
+    scratch.begin[row] = static_cast<float>(seen.begin - shape.keys.begin);
+    scratch.end[row] = static_cast<float>(seen.end - shape.keys.begin);
   }
+}
+
+/// Keys of the tile that some of the rows [row, row + count) see.
+HWY_INLINE KeyRange seen_by_any(const Scratch& scratch, std::size_t row, std::size_t count) {
+  return {static_cast<std::size_t>(scratch.begin[row]),
+          static_cast<std::size_t>(scratch.end[row + count - 1])};
+}
+
+/// Those that all of them see: empty, at the end of what any sees, where there are none.
+HWY_INLINE KeyRange seen_by_all(const Scratch& scratch, std::size_t row, std::size_t count) {
+  const std::size_t begin = static_cast<std::size_t>(scratch.begin[row + count - 1]);
+  const std::size_t end = static_cast<std::size_t>(scratch.end[row]);
+  if (begin < end) return {begin, end};
+  const std::size_t last = static_cast<std::size_t>(scratch.end[row + count - 1]);
+  return {last, last};
 }
 
 const float* query_row(const AttentionArgs& args, const Tile& tile, const TileShape& shape, std::size_t row) {
@@ -192,10 +214,12 @@ HWY_INLINE void score_keys(const float* const* HWY_RESTRICT keys, const float* H
 void score_tile(const AttentionArgs& args, const TileShape& shape, const Scratch& scratch) {
   // A block of keys meets every panel of rows while it is in the second-level cache.
   for (std::size_t block = 0; block < shape.score_rows(); block += kBlockKeys) {
-    const std::size_t end = std::min(block + kBlockKeys, shape.score_rows());
     for (std::size_t panel = 0; panel < shape.rows; panel += kWidth) {
+      const KeyRange seen = seen_by_any(scratch, panel, kWidth);
+      const std::size_t begin = std::max(block, seen.begin / kSums * kSums);
+      const std::size_t end = std::min(block + kBlockKeys, round_up(seen.end, kSums));
       float* scores = scratch.scores + panel * shape.score_rows();
-      for (std::size_t key = block; key < end; key += kSums) {
+      for (std::size_t key = begin; key < end; key += kSums) {
         score_keys(scratch.k + key, scratch.q + panel * args.head_dim, args.head_dim, args.scale,
                    scores + key * kWidth);
       }
@@ -203,28 +227,53 @@ void score_tile(const AttentionArgs& args, const TileShape& shape, const Scratch
   }
 }
 
-/// Scores of one vector of rows to weights, in place; `seen` is the number of keys each lane sees, all see
-/// the first `common`.
-HWY_INLINE void softmax(float* HWY_RESTRICT scores, Vector seen, std::size_t common, std::size_t keys) {
+/// What the lanes of one vector of rows see.
+struct SeenByLanes {
+  Vector begin;
+  Vector end;
+  KeyRange any;
+  KeyRange all;
+};
+
+/// Calls body(key, which lanes see it) for the keys that some lane sees and others do not, in order, and
+/// whole(key) for those that all see.
+template <class Body, class Whole>
+HWY_INLINE void for_each_seen_key(const SeenByLanes& seen, const Body& body, const Whole& whole) {
   const Tag d;
-  Vector maximum = hn::Load(d, scores);
-  const auto sees = [d, seen](std::size_t key)
-                        HWY_ATTR { return hn::Lt(hn::Set(d, static_cast<float>(key)), seen); };
-  for (std::size_t key = 1; key < common; ++key)
-    maximum = hn::Max(maximum, hn::Load(d, scores + key * kWidth));
-  for (std::size_t key = common; key < keys; ++key) {
-    const Vector score = hn::Load(d, scores + key * kWidth);
-    maximum = hn::IfThenElse(sees(key), hn::Max(maximum, score), maximum);
-  }
+  const auto sees = [d, &seen](std::size_t key) HWY_ATTR {
+    const Vector at = hn::Set(d, static_cast<float>(key));
+    return hn::And(hn::Ge(at, seen.begin), hn::Lt(at, seen.end));
+  };
+  for (std::size_t key = seen.any.begin; key < seen.all.begin; ++key) body(key, sees(key));
+  for (std::size_t key = seen.all.begin; key < seen.all.end; ++key) whole(key);
+  for (std::size_t key = seen.all.end; key < seen.any.end; ++key) body(key, sees(key));
+}
+
+/// Scores of one vector of rows to weights, in place.
+HWY_INLINE void softmax(float* HWY_RESTRICT scores, const SeenByLanes& seen) {
+  const Tag d;
+  using Mask = hn::Mask<Tag>;
+  Vector maximum = hn::Set(d, -std::numeric_limits<float>::infinity());
+  for_each_seen_key(
+      seen,
+      [&](std::size_t key, Mask sees) HWY_ATTR {
+        const Vector score = hn::Load(d, scores + key * kWidth);
+        maximum = hn::IfThenElse(sees, hn::Max(maximum, score), maximum);
+      },
+      [&](std::size_t key) HWY_ATTR { maximum = hn::Max(maximum, hn::Load(d, scores + key * kWidth)); });
   Vector sum = hn::Zero(d);
-  for (std::size_t key = 0; key < keys; ++key) {
+  const auto weigh = [&](std::size_t key) HWY_ATTR {
     const Vector weight = exp_nonpositive(d, hn::Sub(hn::Load(d, scores + key * kWidth), maximum));
-    sum = key < common ? hn::Add(sum, weight) : hn::IfThenElse(sees(key), hn::Add(sum, weight), sum);
     hn::Store(weight, d, scores + key * kWidth);
-  }
+    return weight;
+  };
+  for_each_seen_key(
+      seen,
+      [&](std::size_t key, Mask sees) HWY_ATTR { sum = hn::IfThenElse(sees, hn::Add(sum, weigh(key)), sum); },
+      [&](std::size_t key) HWY_ATTR { sum = hn::Add(sum, weigh(key)); });
   // Weights, not the output, are divided: a sum of undivided values could overflow.
   const Vector factor = hn::Div(hn::Set(d, 1.0f), sum);
-  for (std::size_t key = 0; key < keys; ++key) {
+  for (std::size_t key = seen.any.begin; key < seen.any.end; ++key) {
     hn::Store(hn::Mul(factor, hn::Load(d, scores + key * kWidth)), d, scores + key * kWidth);
   }
 }
@@ -232,10 +281,11 @@ HWY_INLINE void softmax(float* HWY_RESTRICT scores, Vector seen, std::size_t com
 void softmax_tile(const TileShape& shape, const Scratch& scratch) {
   const Tag d;
   for (std::size_t row = 0; row < shape.rows; row += kLanes) {
-    float* scores = scratch.scores + row / kWidth * kWidth * shape.score_rows() + row % kWidth;
-    const float* seen = scratch.seen + row;
-    softmax(scores, hn::Load(d, seen), static_cast<std::size_t>(seen[0]),
-            static_cast<std::size_t>(seen[kLanes - 1]));
+    softmax(scratch.scores + row / kWidth * kWidth * shape.score_rows() + row % kWidth,
+            {.begin = hn::Load(d, scratch.begin + row),
+             .end = hn::Load(d, scratch.end + row),
+             .any = seen_by_any(scratch, row, kLanes),
+             .all = seen_by_all(scratch, row, kLanes)});
   }
 }
 
@@ -296,33 +346,44 @@ HWY_INLINE void add_values_to_row(const float* HWY_RESTRICT weights, const float
   }
 }
 
-/// Adds a block of keys from `first` on to kSums rows of one panel of the output.
-HWY_INLINE void add_block(const float* HWY_RESTRICT seen, std::size_t first, std::size_t count,
+/// What of the keys [0, count) after `first` is in a range of the tile's keys.
+HWY_INLINE KeyRange in_block(const KeyRange& keys, std::size_t first, std::size_t count) {
+  const auto clip = [&](std::size_t key) { return std::min(key - std::min(key, first), count); };
+  return {clip(keys.begin), clip(keys.end)};
+}
+
+/// Adds a block of keys from `first` on to the kSums rows from `row` on in one panel of the output.
+HWY_INLINE void add_block(const Scratch& scratch, std::size_t row, std::size_t first, std::size_t count,
                           const float* HWY_RESTRICT weights, const float* HWY_RESTRICT values,
                           float* HWY_RESTRICT out) {
-  const auto seen_here = [&](std::size_t r) {
-    const std::size_t keys = static_cast<std::size_t>(seen[r]);
-    return keys <= first ? 0 : std::min(keys - first, count);
+  const KeyRange any = in_block(seen_by_any(scratch, row, kSums), first, count);
+  const KeyRange all = in_block(seen_by_all(scratch, row, kSums), first, count);
+  const auto add_rows = [&](std::size_t begin, std::size_t end) HWY_ATTR {
+    if (begin == end) return;
+    for (std::size_t r = 0; r < kSums; ++r) {
+      const KeyRange own = in_block(seen_by_any(scratch, row + r, 1), first, count);
+      add_values_to_row(weights + r, values, std::max(begin, own.begin), std::min(end, own.end),
+                        out + r * kWidth);
+    }
   };
-  const std::size_t common = seen_here(0);
-  add_values(weights, values, common, out);
-  if (seen_here(kSums - 1) == common) return;
-  for (std::size_t r = 1; r < kSums; ++r) {
-    add_values_to_row(weights + r, values, common, seen_here(r), out + r * kWidth);
+  add_rows(any.begin, all.begin);
+  if (all.size() > 0) {
+    add_values(weights + all.begin * kWidth, values + all.begin * kWidth, all.size(), out);
   }
+  add_rows(all.end, any.end);
 }
 
 void weigh_values(const AttentionArgs& args, const TileShape& shape, const Scratch& scratch) {
   const std::size_t columns = round_up(args.head_dim, kWidth);
   std::fill_n(scratch.out, columns * shape.rows, 0.0f);
-  for (std::size_t first = 0; first < shape.all_keys(); first += kBlockKeys) {
-    const std::size_t count = std::min(kBlockKeys, shape.all_keys() - first);
+  for (std::size_t first = 0; first < shape.keys.size(); first += kBlockKeys) {
+    const std::size_t count = std::min(kBlockKeys, shape.keys.size() - first);
     load_values(scratch, first, count, args.head_dim);
     for (std::size_t column = 0; column < columns; column += kWidth) {
       for (std::size_t row = 0; row < shape.rows; row += kSums) {
         const float* weights = scratch.scores + row / kWidth * kWidth * shape.score_rows() + row % kWidth;
-        add_block(scratch.seen + row, first, count, weights + first * kWidth,
-                  scratch.values + column * kBlockKeys, scratch.out + column * shape.rows + row * kWidth);
+        add_block(scratch, row, first, count, weights + first * kWidth, scratch.values + column * kBlockKeys,
+                  scratch.out + column * shape.rows + row * kWidth);
       }
     }
   }
@@ -370,13 +431,14 @@ void store_output(const AttentionArgs& args, const Tile& tile, const TileShape& 
 
 void attend(const AttentionArgs& args, const Tile& tile, const Scratch& scratch) {
   const std::size_t group = args.heads / args.kv_heads;
+  const std::size_t keys = key_count(*tile.segment);
   const TileShape shape{.group = group,
                         .rows = round_up(tile.queries * group, kWidth),
-                        .inherited = key_count(*tile.segment) - tile.segment->length,
-                        .first = tile.first,
-                        .queries = tile.queries};
+                        .queries = tile.queries,
+                        .keys = {seen_keys(args, *tile.segment, keys, tile.first).begin,
+                                 seen_keys(args, *tile.segment, keys, tile.first + tile.queries - 1).end}};
   find_keys(tile, shape, args.head_dim, scratch);
-  count_keys(shape, scratch.seen);
+  find_seen_keys(args, tile, shape, scratch);
   load_queries(args, tile, shape, scratch.q);
   score_tile(args, shape, scratch);
   softmax_tile(shape, scratch);
@@ -399,7 +461,8 @@ std::size_t tile_queries(const AttentionArgs& args) {
   return std::max<std::size_t>(1, kTileRows / (args.heads / args.kv_heads));
 }
 
-/// All tiles, a segment's last first: they see the most keys, and the longest items should not start last.
+/// All tiles, a segment's last first: under a causal mask they see the most keys, and the longest items
+/// should not start last.
 std::span<const Tile> make_tiles(const AttentionArgs& args, device::Arena& arena) {
   const std::size_t step = tile_queries(args);
   std::size_t count = 0;
@@ -423,6 +486,10 @@ class Workers {
   Workers(const AttentionArgs& args, const Context& context) {
     std::size_t keys = 0;
     for (const AttentionSegment& segment : args.segments) keys = std::max(keys, key_count(segment));
+    // Compared so that no window is too large to add up.
+    if (args.mask == AttentionMask::sliding && args.window < keys) {
+      keys = std::min(keys, tile_queries(args) + 2 * args.window);
+    }
     keys = round_up(keys, kBlockKeys);
     const std::size_t rows = round_up(tile_queries(args) * (args.heads / args.kv_heads), kMaxPanelWidth);
     const std::size_t columns = round_up(args.head_dim, kMaxPanelWidth);
@@ -441,15 +508,16 @@ class Workers {
     const float** pointers = pointers_ + worker * 2 * keys_;
     return {.k = pointers,
             .v = pointers + keys_,
-            .seen = own,
-            .q = own + rows_,
-            .scores = own + rows_ + q_,
-            .values = own + rows_ + q_ + scores_,
-            .out = own + rows_ + q_ + scores_ + values_};
+            .begin = own,
+            .end = own + rows_,
+            .q = own + 2 * rows_,
+            .scores = own + 2 * rows_ + q_,
+            .values = own + 2 * rows_ + q_ + scores_,
+            .out = own + 2 * rows_ + q_ + scores_ + values_};
   }
 
  private:
-  std::size_t floats_each() const { return rows_ + q_ + scores_ + values_ + out_; }
+  std::size_t floats_each() const { return 2 * rows_ + q_ + scores_ + values_ + out_; }
 
   std::size_t keys_, rows_, q_, scores_, values_, out_;
   const float** pointers_;
