@@ -9,7 +9,7 @@ set -euo pipefail
 
 run_packages=(g++ cmake git ninja-build make pkg-config
   libcli11-dev libfmt-dev libhwy-dev libpcre2-dev libsimdjson-dev libspdlog-dev libssl-dev libutf8proc-dev
-  libzip-dev nlohmann-json3-dev)
+  libsndfile1-dev libsoxr-dev libzip-dev nlohmann-json3-dev)
 dev_packages=(ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14
   libgmock-dev libgtest-dev python3)
 full_packages=(nodejs npm)

@@ -1,0 +1,157 @@
+#include "audio/sound_reader.hpp"
+
+#include <sndfile.h>
+#include <soxr.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace assay::audio {
+namespace {
+
+struct CloseDecoder {
+  void operator()(SNDFILE* sound) const { sf_close(sound); }
+};
+using Decoder = std::unique_ptr<SNDFILE, CloseDecoder>;
+
+[[noreturn]] void fail_sound(ErrorKind kind, const std::filesystem::path& file, std::string found,
+                             std::string expected, std::string advice = {}) {
+  throw Error(kind, {.where = file.string(),
+                     .found = std::move(found),
+                     .expected = std::move(expected),
+                     .advice = std::move(advice)});
+}
+
+/// libsndfile takes a WAV file that ends early for a shorter one; its header knows better. A size of 0 or of all ones
+/// is what a program writes that could not go back to it.
+void check_riff_is_whole(const std::filesystem::path& file, std::span<const std::byte> bytes) {
+  constexpr std::size_t kHeader = 12;
+  if (bytes.size() < kHeader || std::memcmp(bytes.data(), "RIFF", 4) != 0) return;
+  std::uint32_t size = 0;
+  std::memcpy(&size, bytes.data() + 4, sizeof(size));
+  if (size == 0 || size == 0xffffffffu || std::uint64_t{size} + 8 <= bytes.size()) return;
+  fail_sound(ErrorKind::malformed, file, fmt::format("{} bytes", bytes.size()),
+             fmt::format("{} by its header", std::uint64_t{size} + 8), "the file is truncated");
+}
+
+/// The file's bytes as libsndfile reads them. A mapping cannot block, as a pipe would.
+struct MemorySound {
+  std::span<const std::byte> bytes;
+  std::size_t at = 0;
+};
+
+MemorySound& memory_of(void* user) {
+  return *static_cast<MemorySound*>(user);
+}
+
+SF_VIRTUAL_IO memory_io() {
+  SF_VIRTUAL_IO io{};
+  io.get_filelen = [](void* user) { return static_cast<sf_count_t>(memory_of(user).bytes.size()); };
+  io.seek = [](sf_count_t offset, int whence, void* user) -> sf_count_t {
+    MemorySound& memory = memory_of(user);
+    const auto size = static_cast<sf_count_t>(memory.bytes.size());
+    const sf_count_t base = whence == SEEK_SET ? 0 : whence == SEEK_END ? size : static_cast<sf_count_t>(memory.at);
+    memory.at = static_cast<std::size_t>(std::clamp<sf_count_t>(base + offset, 0, size));
+    return static_cast<sf_count_t>(memory.at);
+  };
+  io.read = [](void* data, sf_count_t count, void* user) -> sf_count_t {
+    MemorySound& memory = memory_of(user);
+    const std::size_t got = std::min(static_cast<std::size_t>(count), memory.bytes.size() - memory.at);
+    std::memcpy(data, memory.bytes.data() + memory.at, got);
+    memory.at += got;
+    return static_cast<sf_count_t>(got);
+  };
+  io.write = [](const void*, sf_count_t, void*) -> sf_count_t { return 0; };
+  io.tell = [](void* user) { return static_cast<sf_count_t>(memory_of(user).at); };
+  return io;
+}
+
+void check_info(const std::filesystem::path& file, const SF_INFO& info) {
+  constexpr int kLeastRate = 4000;
+  constexpr int kMostRate = 768000;
+  if (info.channels < 1 || info.channels > 2) {
+    fail_sound(ErrorKind::unsupported, file, fmt::format("{} channels", info.channels), "one or two",
+               "fold it down to stereo first");
+  }
+  if (info.samplerate < kLeastRate || info.samplerate > kMostRate) {
+    fail_sound(ErrorKind::unsupported, file, fmt::format("{} samples a second", info.samplerate),
+               fmt::format("{} to {}", kLeastRate, kMostRate));
+  }
+  const double seconds = static_cast<double>(info.frames) / info.samplerate;
+  if (info.frames < 0 || seconds > kLongestSeconds) {
+    fail_sound(ErrorKind::limit_exceeded, file, fmt::format("{:.1f} s", seconds),
+               fmt::format("at most {} s", kLongestSeconds), "cut it first");
+  }
+}
+
+std::vector<float> read_all_frames(const std::filesystem::path& file, SNDFILE* decoder, const SF_INFO& info) {
+  std::vector<float> samples(static_cast<std::size_t>(info.frames) * static_cast<std::size_t>(info.channels));
+  const sf_count_t got = sf_readf_float(decoder, samples.data(), info.frames);
+  if (got != info.frames) {
+    fail_sound(ErrorKind::malformed, file, fmt::format("{} samples", got), fmt::format("{} by its header", info.frames),
+               "the file is truncated or damaged");
+  }
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (std::isfinite(samples[i])) continue;
+    const double second = static_cast<double>(i) / info.channels / info.samplerate;
+    fail_sound(ErrorKind::non_finite, file, fmt::format("{} at {:.3f} s", samples[i], second), "finite samples");
+  }
+  return samples;
+}
+
+std::vector<float> to_stereo(std::vector<float> samples, int channels) {
+  if (channels == 2) return samples;
+  std::vector<float> stereo(2 * samples.size());
+  for (std::size_t i = 0; i < stereo.size(); ++i) stereo[i] = samples[i / 2];
+  return stereo;
+}
+
+std::vector<float> resampled(const std::filesystem::path& file, const std::vector<float>& stereo, int rate) {
+  const std::size_t frames = stereo.size() / 2;
+  const double ratio = static_cast<double>(kSampleRate) / rate;
+  const auto expected = static_cast<std::size_t>(std::llround(static_cast<double>(frames) * ratio));
+  std::vector<float> out(2 * expected);
+  const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
+  std::size_t made = 0;
+  const soxr_error_t failed = soxr_oneshot(rate, static_cast<double>(kSampleRate), 2, stereo.data(), frames, nullptr,
+                                           out.data(), expected, &made, nullptr, &quality, nullptr);
+  if (failed != nullptr) {
+    fail_sound(ErrorKind::io, file, std::string("cannot be resampled: ") + failed, "48000 samples a second");
+  }
+  out.resize(2 * made);
+  return out;
+}
+
+}  // namespace
+
+Sound read_sound(const std::filesystem::path& file) {
+  const MappedFile mapping = MappedFile::open(file);
+  check_riff_is_whole(file, mapping.bytes());
+  MemorySound memory{mapping.bytes()};
+  SF_VIRTUAL_IO io = memory_io();
+  SF_INFO info{};
+  const Decoder decoder(sf_open_virtual(&io, SFM_READ, &info, &memory));
+  if (decoder == nullptr) {
+    fail_sound(ErrorKind::malformed, file, std::string("no sound file: ") + sf_strerror(nullptr),
+               "WAV, FLAC, MP3 or another that libsndfile reads");
+  }
+  check_info(file, info);
+  if (info.frames == 0) fail_sound(ErrorKind::malformed, file, "no samples", "some sound");
+  Sound sound{to_stereo(read_all_frames(file, decoder.get(), info), info.channels)};
+  if (static_cast<std::size_t>(info.samplerate) != kSampleRate) {
+    sound.samples = resampled(file, sound.samples, info.samplerate);
+  }
+  return sound;
+}
+
+}  // namespace assay::audio
