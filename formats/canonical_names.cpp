@@ -15,10 +15,11 @@ bool strip(std::string_view& name, std::string_view prefix) {
   return true;
 }
 
-class CanonicalSource final : public TensorSource {
+class RenamedSource final : public TensorSource {
  public:
-  explicit CanonicalSource(std::shared_ptr<const TensorSource> source) : source_(std::move(source)) {
-    for (const std::string& name : source_->names()) add(name);
+  RenamedSource(std::shared_ptr<const TensorSource> source, const TensorNames& names)
+      : source_(std::move(source)) {
+    for (const std::string& name : source_->names()) add(name, names(name));
   }
 
   const TensorInfo* find(std::string_view name) const override {
@@ -56,8 +57,7 @@ class CanonicalSource final : public TensorSource {
     TensorInfo info;
   };
 
-  void add(const std::string& original) {
-    const std::optional<std::string> name = canonical_name(original);
+  void add(const std::string& original, const std::optional<std::string>& name) {
     if (!name) return;
     TensorInfo info = require(*source_, original);
     info.name = *name;
@@ -87,8 +87,13 @@ std::optional<std::string> canonical_name(std::string_view name) {
   return std::string(name);
 }
 
+std::shared_ptr<const TensorSource> renamed_tensors(std::shared_ptr<const TensorSource> source,
+                                                    const TensorNames& names) {
+  return std::make_shared<RenamedSource>(std::move(source), names);
+}
+
 std::shared_ptr<const TensorSource> canonical_names(std::shared_ptr<const TensorSource> source) {
-  return std::make_shared<CanonicalSource>(std::move(source));
+  return renamed_tensors(std::move(source), canonical_name);
 }
 
 }  // namespace assay::formats

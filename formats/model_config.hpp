@@ -22,6 +22,7 @@ struct ModelConfig {
   std::size_t head_dim = 0;
   std::size_t rotary_dim = 0;  ///< head_dim · partial_rotary_factor, even
   float rope_theta = 0;
+  bool bf16_rope_frequencies = false;  ///< rounded to bf16: no file says so, an author's code may do it
   float rms_norm_eps = 0;
   std::size_t max_positions = 0;
 

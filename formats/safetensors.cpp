@@ -477,17 +477,20 @@ bool has_safetensors(const std::filesystem::path& directory) {
   return path_exists(directory / kSingleFile) || path_exists(directory / kIndexFile);
 }
 
-std::shared_ptr<const TensorSource> open_safetensors(const std::filesystem::path& file_or_directory) {
+std::shared_ptr<const TensorSource> open_safetensors(const std::filesystem::path& file_or_directory,
+                                                     std::string_view stem) {
   if (!is_directory_path(file_or_directory)) {
     return std::make_shared<SafetensorsSource>(map_file(file_or_directory));
   }
-  const std::filesystem::path single = file_or_directory / kSingleFile;
-  if (path_exists(single)) return std::make_shared<SafetensorsSource>(map_file(single));
-  const std::filesystem::path index = file_or_directory / kIndexFile;
-  if (path_exists(index)) return open_sharded(index);
-  throw Error(ErrorKind::missing, {.where = file_or_directory.string(),
-                                   .found = "no weights",
-                                   .expected = std::string(kSingleFile) + " or " + kIndexFile});
+  const std::string single = std::string(stem) + ".safetensors";
+  if (path_exists(file_or_directory / single)) {
+    return std::make_shared<SafetensorsSource>(map_file(file_or_directory / single));
+  }
+  const std::string index = single + ".index.json";
+  if (path_exists(file_or_directory / index)) return open_sharded(file_or_directory / index);
+  throw Error(
+      ErrorKind::missing,
+      {.where = file_or_directory.string(), .found = "no weights", .expected = single + " or " + index});
 }
 
 std::shared_ptr<const TensorSource> parse_safetensors(std::span<const std::byte> bytes,

@@ -5,13 +5,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "formats/tensor_source.hpp"
 
 namespace assay::formats {
 
 /// Opens a safetensors file, or a directory that holds model.safetensors or the shards that
-/// model.safetensors.index.json lists. Files are mapped; nothing is read but the headers.
+/// model.safetensors.index.json lists (transformers' names; diffusers' have another `stem`). Files are
+/// mapped; nothing is read but the headers.
 ///
 /// Every header is checked as the reference implementation does (huggingface/safetensors,
 /// safetensors/src/tensor.rs): header length, JSON, no name twice, known types, sizes that follow from type
@@ -20,7 +22,8 @@ namespace assay::formats {
 ///
 /// Throws Error(missing) for a file, shard or listed tensor that is not there, Error(malformed) for a file
 /// that contradicts the format, Error(unsupported) for element types that nothing here computes with.
-std::shared_ptr<const TensorSource> open_safetensors(const std::filesystem::path& file_or_directory);
+std::shared_ptr<const TensorSource> open_safetensors(const std::filesystem::path& file_or_directory,
+                                                     std::string_view stem = "model");
 
 /// The same for one file's bytes, which must outlive the source. `origin` names them in messages.
 std::shared_ptr<const TensorSource> parse_safetensors(std::span<const std::byte> bytes,

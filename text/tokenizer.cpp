@@ -53,7 +53,17 @@ struct Tokenizer::Impl {
         added(with_normal_contents(std::move(parts.added), nfc)),
         raw_added(added, false, origin),
         normal_added(added, true, origin),
-        pattern(make_split_pattern(parts.split_pattern, origin + ": the split pattern")) {}
+        pattern(make_split_pattern(parts.split_pattern, origin + ": the split pattern")) {
+    for (const std::string& token : parts.appended) {
+      const auto id = vocabulary.id(token);
+      if (!id) {
+        throw Error(ErrorKind::malformed, {.where = origin + ": post_processor",
+                                           .found = fmt::format("the token '{}'", token.substr(0, 40)),
+                                           .expected = "a token of the vocabulary"});
+      }
+      appended.push_back(*id);
+    }
+  }
 
   std::unique_ptr<Workspace> take_workspace() {
     {
@@ -125,6 +135,7 @@ struct Tokenizer::Impl {
   AddedTokens raw_added;
   AddedTokens normal_added;
   std::unique_ptr<const SplitPattern> pattern;
+  std::vector<std::int32_t> appended;
   std::mutex mutex;
   std::vector<std::unique_ptr<Workspace>> idle;
 };
@@ -134,12 +145,16 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Tokenizer Tokenizer::from_json(std::string_view json, const std::string& origin) {
-  return from_parts(read_tokenizer_json(json, origin), origin);
+Tokenizer Tokenizer::from_json(std::string_view json, const std::string& origin, TextTemplate text_template) {
+  return from_parts(read_tokenizer_json(json, origin, text_template), origin);
 }
 
 Tokenizer Tokenizer::from_parts(TokenizerParts parts, const std::string& origin) {
   return Tokenizer(std::make_unique<Impl>(std::move(parts), origin));
+}
+
+std::span<const std::int32_t> Tokenizer::appended() const {
+  return impl_->appended;
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view utf8) const {

@@ -29,7 +29,12 @@ struct TokenizerParts {
       split_pattern;  ///< the Split pre-tokenizer's expression (Oniguruma dialect as the files have it)
   bool nfc = true;
   bool ignore_merges = false;
+  std::vector<std::string> appended;  ///< tokens that the file's template puts behind a text
 };
+
+/// What to do with a file whose template puts tokens behind the text, as those of Qwen3's embedding models
+/// do: refuse it, where nobody would put them there, or read them into `appended`.
+enum class TextTemplate { refused, read };
 
 /// Tokenizers of the Qwen2, Qwen3 and Qwen3.5 kind: NFC, a Split pattern, byte-level BPE, added tokens.
 /// Immutable; `encode` may run from several threads.
@@ -37,7 +42,8 @@ class Tokenizer {
  public:
   /// `origin` names the file in messages. Throws Error(malformed | unsupported) saying which part of the
   /// file is of another kind.
-  static Tokenizer from_json(std::string_view json, const std::string& origin);
+  static Tokenizer from_json(std::string_view json, const std::string& origin,
+                             TextTemplate text_template = TextTemplate::refused);
   static Tokenizer from_parts(TokenizerParts parts, const std::string& origin);
 
   Tokenizer(Tokenizer&&) noexcept;
@@ -51,6 +57,9 @@ class Tokenizer {
   /// The same, or nothing where the text has more than `limit` tokens, which is found out early: a text of
   /// many megabytes is not read to its end.
   std::optional<std::vector<std::int32_t>> encode_within(std::string_view utf8, std::size_t limit) const;
+
+  /// The ids that belong behind a text by the file's template; `encode` leaves that to the caller.
+  std::span<const std::int32_t> appended() const;
 
   /// The id of a whole token (an added token's content, or a vocabulary entry in byte-level text).
   std::optional<std::int32_t> token_id(std::string_view token) const;

@@ -192,28 +192,40 @@ std::string read_pre_tokenizer(const Field& pre_tokenizer) {
   return read_split(list.item(0, steps.at(0).value_unsafe()));
 }
 
-void check_template(const Field& field) {
+bool is_the_text(const dom::element& piece) {
+  std::string_view sequence;
+  return piece.at_key("Sequence").at_key("id").get_string().get(sequence) == simdjson::SUCCESS &&
+         sequence == "A";
+}
+
+/// The tokens behind the text. Nothing else may be around it.
+void read_template(const Field& field, TextTemplate text_template, TokenizerParts& parts) {
   const Members members(field, {"type", "single", "pair", "special_tokens"});
   const Field& single = members.at("single");
   const dom::array pieces = single.list();
-  std::string_view sequence;
-  if (pieces.size() != 1 ||
-      pieces.at(0).at_key("Sequence").at_key("id").get_string().get(sequence) != simdjson::SUCCESS ||
-      sequence != "A") {
-    single.unsupported("the text alone, with nothing put around it");
+  const bool may_append = text_template == TextTemplate::read;
+  if (pieces.size() == 0 || !is_the_text(pieces.at(0).value_unsafe()) || (pieces.size() > 1 && !may_append)) {
+    single.unsupported(may_append ? "the text first" : "the text alone, with nothing put around it");
+  }
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    std::string_view token;
+    if (pieces.at(i).at_key("SpecialToken").at_key("id").get_string().get(token) != simdjson::SUCCESS) {
+      single.unsupported("special tokens behind the text");
+    }
+    parts.appended.emplace_back(token);
   }
 }
 
-void check_post_processor(const Field& field) {
+void read_post_processor(const Field& field, TextTemplate text_template, TokenizerParts& parts) {
   const std::string_view type = type_of(field);
-  if (type == "TemplateProcessing") return check_template(field);
+  if (type == "TemplateProcessing") return read_template(field, text_template, parts);
   // It moves offsets only.
   if (type == "ByteLevel") return;
   if (type != "Sequence") unsupported_type(field, "a post-processor that adds no tokens");
   const Members members(field, {"type", "processors"});
   const Field& list = members.at("processors");
   std::size_t index = 0;
-  for (const auto step : list.list()) check_post_processor(list.item(index++, step));
+  for (const auto step : list.list()) read_post_processor(list.item(index++, step), text_template, parts);
 }
 
 void read_vocabulary(const Field& vocab, TokenizerParts& parts) {
@@ -329,7 +341,8 @@ void check_added_ids(const TokenizerParts& parts, const std::string& origin) {
 
 }  // namespace
 
-TokenizerParts read_tokenizer_json(std::string_view json, const std::string& origin) {
+TokenizerParts read_tokenizer_json(std::string_view json, const std::string& origin,
+                                   TextTemplate text_template) {
   if (json.size() > kMaxJsonBytes) {
     throw Error(ErrorKind::malformed,
                 {.where = origin,
@@ -358,7 +371,7 @@ TokenizerParts read_tokenizer_json(std::string_view json, const std::string& ori
   parts.nfc = normalizer != nullptr && reads_nfc(*normalizer);
   parts.split_pattern = read_pre_tokenizer(members.at("pre_tokenizer"));
   if (const Field* post_processor = members.find_value("post_processor"))
-    check_post_processor(*post_processor);
+    read_post_processor(*post_processor, text_template, parts);
   if (const Field* decoder = members.find_value("decoder");
       decoder != nullptr && type_of(*decoder) != "ByteLevel") {
     unsupported_type(*decoder, "ByteLevel");

@@ -34,6 +34,33 @@ TEST(TokenizerJson, MergesAsPairsOrAsLinesMeanTheSame) {
   EXPECT_EQ(encode_with(file, kSample), expected);
 }
 
+TEST(TokenizerJson, TokensBehindTheTextAreReadWhereAskedFor) {
+  json file = good_file();
+  const json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  const json end = {{"SpecialToken", {{"id", "<|im_start|>"}, {"type_id", 0}}}};
+  const auto with = [&](const json& single) {
+    file["post_processor"] = {{"type", "Sequence"},
+                              {"processors",
+                               {{{"type", "ByteLevel"}},
+                                {{"type", "TemplateProcessing"},
+                                 {"single", single},
+                                 {"pair", nullptr},
+                                 {"special_tokens", nullptr}}}}};
+    return Tokenizer::from_json(file.dump(), "file", TextTemplate::read);
+  };
+  const Tokenizer tokenizer = with({text, end});
+  ASSERT_EQ(tokenizer.appended().size(), 1u);
+  EXPECT_EQ(tokenizer.appended()[0], tokenizer.token_id("<|im_start|>"));
+  EXPECT_EQ(tokenizer.encode(kSample), encode_with(good_file(), kSample)) << "encode leaves them out";
+  expect_error(ErrorKind::unsupported, "with nothing put around it",
+               [&] { Tokenizer::from_json(file.dump(), "file"); });
+  EXPECT_TRUE(with({text}).appended().empty());
+  expect_error(ErrorKind::unsupported, "the text first", [&] { with({end, text}); });
+  json unknown = end;
+  unknown["SpecialToken"]["id"] = "<|none|>";
+  expect_error(ErrorKind::malformed, "<|none|>", [&] { with({text, unknown}); });
+}
+
 TEST(TokenizerJson, VariantsThatMeanTheSameLoad) {
   const auto expected = encode_with(good_file(), kSample);
   const auto same = [&](const char* pointer, const json& value) {
