@@ -107,7 +107,8 @@ void LayerRunner::compute_rope(const Call& call, std::span<const LiveSegment> se
     for (std::size_t t = 0; t < piece.count; ++t)
       positions[piece.row + t] = static_cast<std::int32_t>(start + t);
   }
-  ops::rope_table(positions, config_.rotary_dim, config_.rope_theta, cos_, sin_);
+  ops::rope_table(positions, config_.rotary_dim, config_.rope_theta, cos_, sin_,
+                  config_.bf16_rope_frequencies);
 }
 
 void LayerRunner::embed(std::span<const std::int32_t> tokens) {

@@ -241,7 +241,7 @@ PartConfigs parse_original_config(std::string_view json, const std::string& orig
   parts.condition = read_condition(fields, kEncoderNames, true);
   parts.tokenizer = read_audio_tokens(fields, kEncoderNames, true);
   parts.detokenizer = parts.tokenizer;
-  read_quantizer(fields, parts.tokenizer);
+  read_quantizer(fields, *parts.tokenizer);
   return parts;
 }
 
@@ -253,14 +253,15 @@ void check_configs_agree(const PartConfigs& parts, const VaeConfig& vae, std::si
   require_equal(origin, "the timbre encoder's input width", parts.condition.timbre_width,
                 parts.dit.latent_width);
   require_equal(origin, "the VAE's latent width", vae.latent_width, parts.dit.latent_width);
-  require_equal(origin, "the audio tokenizer's latent width", parts.tokenizer.latent_width,
+  if (!parts.tokenizer || !parts.detokenizer) return;
+  require_equal(origin, "the audio tokenizer's latent width", parts.tokenizer->latent_width,
                 parts.dit.latent_width);
-  require_equal(origin, "the audio detokenizer's latent width", parts.detokenizer.latent_width,
+  require_equal(origin, "the audio detokenizer's latent width", parts.detokenizer->latent_width,
                 parts.dit.latent_width);
-  require_equal(origin, "the audio detokenizer's window", parts.detokenizer.pool_window,
-                parts.tokenizer.pool_window);
-  require_equal(origin, "the audio detokenizer's width", parts.detokenizer.stack.block.hidden_size,
-                parts.tokenizer.code_width);
+  require_equal(origin, "the audio detokenizer's window", parts.detokenizer->pool_window,
+                parts.tokenizer->pool_window);
+  require_equal(origin, "the audio detokenizer's width", parts.detokenizer->stack.block.hidden_size,
+                parts.tokenizer->code_width);
 }
 
 }  // namespace assay::music

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,8 +76,9 @@ struct VaeConfig {
 struct PartConfigs {
   DitConfig dit;
   ConditionConfig condition;
-  AudioTokenConfig tokenizer;
-  AudioTokenConfig detokenizer;  ///< without code width and levels: those are the tokenizer's
+  // Audio codes: a checkpoint may come without. The detokenizer's code width and levels are the tokenizer's.
+  std::optional<AudioTokenConfig> tokenizer = std::nullopt;
+  std::optional<AudioTokenConfig> detokenizer = std::nullopt;
 };
 
 // Each reads the config.json of one folder of a diffusers checkpoint. Missing layer_types mean sliding and full in

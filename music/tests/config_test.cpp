@@ -67,9 +67,9 @@ TEST(MusicConfig, OriginalConfigurationGivesTheEncodersTheirOwnSizes) {
   EXPECT_EQ(xl.condition.block.hidden_size, 2048u);
   EXPECT_EQ(xl.condition.block.heads, 16u);
   EXPECT_EQ(xl.condition.lyric_sliding.size(), 8u);
-  EXPECT_EQ(xl.tokenizer.stack.block.intermediate_size, 6144u);
-  EXPECT_EQ(xl.tokenizer.levels.size(), 6u);
-  EXPECT_EQ(xl.detokenizer.stack.sliding.size(), 2u);
+  EXPECT_EQ(xl.tokenizer->stack.block.intermediate_size, 6144u);
+  EXPECT_EQ(xl.tokenizer->levels.size(), 6u);
+  EXPECT_EQ(xl.detokenizer->stack.sliding.size(), 2u);
   nlohmann::json plain = original_xl();
   for (const char* key : {"encoder_hidden_size", "encoder_intermediate_size", "encoder_num_attention_heads",
                           "encoder_num_key_value_heads", "fsq_dim"}) {

@@ -14,9 +14,9 @@ namespace assay::ops {
 
 /// cos and sin of every angle, [rows, rotary_dim / 2]. Angles are products of fp32 numbers, as the authors
 /// compute them (transformers, Qwen3_5TextRotaryEmbedding): at positions in the thousands that rounding
-/// shows.
+/// shows. With `bf16_frequencies` the frequencies are rounded to bf16 first.
 void rope_table(std::span<const std::int32_t> positions, std::size_t rotary_dim, float theta,
-                std::span<float> cos, std::span<float> sin);
+                std::span<float> cos, std::span<float> sin, bool bf16_frequencies = false);
 
 struct RopeArgs {
   std::size_t rows = 0;

@@ -48,17 +48,17 @@ TEST(TokenizerJson, TokensBehindTheTextAreReadWhereAskedFor) {
                                  {"special_tokens", nullptr}}}}};
     return Tokenizer::from_json(file.dump(), "file", TextTemplate::read);
   };
-  const Tokenizer tokenizer = with({text, end});
+  const Tokenizer tokenizer = with(json::array({text, end}));
   ASSERT_EQ(tokenizer.appended().size(), 1u);
   EXPECT_EQ(tokenizer.appended()[0], tokenizer.token_id("<|im_start|>"));
   EXPECT_EQ(tokenizer.encode(kSample), encode_with(good_file(), kSample)) << "encode leaves them out";
   expect_error(ErrorKind::unsupported, "with nothing put around it",
                [&] { Tokenizer::from_json(file.dump(), "file"); });
-  EXPECT_TRUE(with({text}).appended().empty());
-  expect_error(ErrorKind::unsupported, "the text first", [&] { with({end, text}); });
+  EXPECT_TRUE(with(json::array({text})).appended().empty());
+  expect_error(ErrorKind::unsupported, "the text first", [&] { with(json::array({end, text})); });
   json unknown = end;
   unknown["SpecialToken"]["id"] = "<|none|>";
-  expect_error(ErrorKind::malformed, "<|none|>", [&] { with({text, unknown}); });
+  expect_error(ErrorKind::malformed, "<|none|>", [&] { with(json::array({text, unknown})); });
 }
 
 TEST(TokenizerJson, VariantsThatMeanTheSameLoad) {

@@ -1,4 +1,5 @@
 #include "ops/rope/rope.hpp"
+#include "base/dtype.hpp"
 
 #include "base/tests/expect_error.hpp"
 #include "ops/tests/op_testing.hpp"
@@ -22,6 +23,22 @@ std::vector<std::int32_t> some_positions(std::size_t count) {
   std::vector<std::int32_t> positions(count);
   for (std::size_t i = 0; i < count; ++i) positions[i] = static_cast<std::int32_t>(i * i * 7 + i);
   return positions;
+}
+
+TEST(RopeTable, FrequenciesAreRoundedToBf16WhereAskedFor) {
+  const std::vector<std::int32_t> positions{0, 1, 77};
+  std::vector<float> cos(positions.size() * 8);
+  std::vector<float> sin(cos.size());
+  rope_table(positions, 16, 1e6f, cos, sin, true);
+  for (std::size_t row = 0; row < positions.size(); ++row) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      const float frequency = bf16_to_float(float_to_bf16(1.0f / std::pow(1e6f, static_cast<float>(i) / 8)));
+      const float angle = frequency * static_cast<float>(positions[row]);
+      EXPECT_EQ(cos[row * 8 + i], std::cos(angle));
+      EXPECT_EQ(sin[row * 8 + i], std::sin(angle));
+    }
+  }
+  EXPECT_NE(cos, tables(positions, 16, 1e6f).cos);
 }
 
 TEST(RopeTable, AnglesAreProductsOfFp32Numbers) {
