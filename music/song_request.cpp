@@ -47,8 +47,8 @@ void check_texts(const SongRequest& request) {
 void check_duration(const SongRequest& request) {
   if (!request.duration) return;
   const double seconds = *request.duration;
-  if (!(seconds > 0 && seconds <= kLongestSong)) {
-    bad_value("duration", fmt::format("{} s", seconds), fmt::format("above 0, at most {} s", kLongestSong));
+  if (!(seconds > 0 && seconds <= audio::kLongestSeconds)) {
+    bad_value("duration", fmt::format("{} s", seconds), fmt::format("above 0, at most {} s", audio::kLongestSeconds));
   }
   if (request.source || !request.codes.empty()) {
     bad_value("duration", fmt::format("{} s", seconds),
@@ -164,7 +164,7 @@ std::vector<std::int32_t> parse_codes(std::string_view text, const std::string& 
   return codes;
 }
 
-SongPlan plan_song(const SongRequest& request, const DitConfig& dit) {
+SongPlan plan_request(const SongRequest& request, const DitConfig& dit) {
   SongPlan plan;
   plan.task = request.task == Task::text_to_music && !request.codes.empty() ? Task::cover : request.task;
   check_texts(request);

@@ -54,8 +54,6 @@ struct SongRequest {
 /// Error(invalid_argument) naming `where` for anything else. Their range is the checkpoint's affair.
 std::vector<std::int32_t> parse_codes(std::string_view text, const std::string& where);
 
-inline constexpr double kLongestSong = 600;  ///< seconds
-
 /// A request whose every value has been looked at, completed by the checkpoint's defaults.
 struct SongPlan {
   Task task = Task::text_to_music;
@@ -66,6 +64,6 @@ struct SongPlan {
 
 /// Throws Error(invalid_argument | limit_exceeded) naming the field of the request for a value that makes no sense or
 /// would be without effect: no parameter is passed over in silence.
-SongPlan plan_song(const SongRequest& request, const DitConfig& dit);
+SongPlan plan_request(const SongRequest& request, const DitConfig& dit);
 
 }  // namespace assay::music

@@ -35,11 +35,11 @@ SongRequest repaint() {
 }
 
 TEST(SongRequest, DefaultsFollowTheCheckpoint) {
-  const SongPlan plan = plan_song(simple(), turbo());
+  const SongPlan plan = plan_request(simple(), turbo());
   EXPECT_EQ(plan.timesteps, schedule(8, 3.0f));
   EXPECT_EQ(plan.guidance, 1.0f);
   EXPECT_EQ(plan.seconds, 60.0);
-  const SongPlan base = plan_song(simple(), DitConfig{});
+  const SongPlan base = plan_request(simple(), DitConfig{});
   EXPECT_EQ(base.timesteps, schedule(50, 1.0f));
   EXPECT_EQ(base.guidance, 7.0f);
 }
@@ -47,7 +47,7 @@ TEST(SongRequest, DefaultsFollowTheCheckpoint) {
 TEST(SongRequest, CodesMakeACoverAndSetTheLength) {
   SongRequest request = simple();
   request.codes = {1, 2, 3};
-  const SongPlan plan = plan_song(request, turbo());
+  const SongPlan plan = plan_request(request, turbo());
   EXPECT_EQ(plan.task, Task::cover);
   EXPECT_EQ(plan.seconds, std::nullopt);
 }
@@ -94,7 +94,7 @@ TEST(SongRequest, EveryBadValueIsNamed) {
   for (const Case& c : cases) {
     SongRequest request = simple();
     c.spoil(request);
-    expect_error(ErrorKind::invalid_argument, c.field, [&] { plan_song(request, turbo()); });
+    expect_error(ErrorKind::invalid_argument, c.field, [&] { plan_request(request, turbo()); });
   }
 }
 
