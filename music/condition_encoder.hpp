@@ -37,8 +37,8 @@ class ConditionEncoder {
   /// Error(non_finite) naming the stage.
   std::vector<float> encode(const ConditionInput& input);
 
-  /// The learned row that stands for no condition, [hidden_size]; guidance repeats it as often as the
-  /// condition has rows.
+  /// The learned row that stands for no condition, [hidden_size]. The authors repeat it as often as the condition has
+  /// rows; attention over equal rows is attention over one, so one is enough.
   std::span<const float> null_condition() const { return null_condition_; }
 
   std::size_t hidden_size() const { return config_.block.hidden_size; }

@@ -6,12 +6,11 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "music/tests/ace_fixture.hpp"
+#include "music/tests/memory_tensors.hpp"
 
 namespace assay::music {
 namespace {
@@ -65,41 +64,18 @@ TEST_F(AudioTokens, AWindowsCodeIsItsOwn) {
   }
 }
 
-/// Tensors of these shapes and values in the bytes of a safetensors file.
-std::vector<std::byte> pack_tensors(
-    const std::vector<std::pair<std::string, std::pair<std::vector<std::size_t>, std::vector<float>>>>&
-        tensors) {
-  nlohmann::json header = nlohmann::json::object();
-  std::vector<std::byte> data;
-  for (const auto& [name, tensor] : tensors) {
-    const std::span<const std::byte> bytes = std::as_bytes(std::span(tensor.second));
-    header[name] = {{"dtype", "F32"},
-                    {"shape", tensor.first},
-                    {"data_offsets", {data.size(), data.size() + bytes.size()}}};
-    data.insert(data.end(), bytes.begin(), bytes.end());
-  }
-  const std::string text = header.dump();
-  const std::uint64_t size = text.size();
-  std::vector<std::byte> file(sizeof size);
-  std::memcpy(file.data(), &size, sizeof size);
-  const auto text_bytes = std::as_bytes(std::span(text));
-  file.insert(file.end(), text_bytes.begin(), text_bytes.end());
-  file.insert(file.end(), data.begin(), data.end());
-  return file;
-}
-
 TEST(Quantizer, EveryCodeIsTheNearestToWhatStandsForIt) {
   // Projections that do nothing, and values taken back through the soft bound that comes before rounding.
   const AudioTokenConfig config{
       .stack = {}, .latent_width = 64, .pool_window = 5, .code_width = 3, .levels = {8, 5, 3}};
   const std::vector<float> identity = {1, 0, 0, 0, 1, 0, 0, 0, 1};
   const std::vector<float> zeros(3);
-  const std::vector<std::byte> file = pack_tensors({{"q.project_in.weight", {{3, 3}, identity}},
-                                                    {"q.project_in.bias", {{3}, zeros}},
-                                                    {"q.project_out.weight", {{3, 3}, identity}},
-                                                    {"q.project_out.bias", {{3}, zeros}}});
-  const auto source = formats::parse_safetensors(file, "memory");
-  const Quantizer quantizer(config, *source, "q.");
+  MemoryTensors tensors;
+  tensors.add("q.project_in.weight", {3, 3}, identity);
+  tensors.add("q.project_in.bias", {3}, zeros);
+  tensors.add("q.project_out.weight", {3, 3}, identity);
+  tensors.add("q.project_out.bias", {3}, zeros);
+  const Quantizer quantizer(config, tensors, "q.");
   ASSERT_EQ(quantizer.codebook_size(), 120);
   std::vector<std::int32_t> codes(120);
   std::iota(codes.begin(), codes.end(), 0);
