@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/result_output.hpp"
 #include "lab/bench_decision.hpp"
 #include "lab/receipt/receipt.hpp"
 #include "lab/synthetic_weights.hpp"
@@ -15,8 +16,7 @@ struct Arguments {
   lab::DecisionBenchOptions options;
   std::string precision = "bf16";
   std::vector<std::string> forms;
-  std::string receipts;
-  bool json = false;
+  ResultOutput output;
 };
 
 std::string shapes_help() {
@@ -28,15 +28,13 @@ std::string shapes_help() {
 void run_decision(Arguments& arguments) {
   arguments.options.precision = parse_precision(arguments.precision);
   arguments.options.forms = parse_forms(arguments.forms);
+  arguments.output.check_folder();
   const lab::DecisionBenchReport report =
       lab::bench_decision(arguments.options, [](std::string_view line) { show_progress("bench", line); });
-  if (!arguments.receipts.empty()) {
-    const lab::Receipt receipt = lab::write_receipt(
-        arguments.receipts,
-        lab::make_receipt(lab::ReceiptKind::bench, bench_subject(report), lab::to_json(report)));
-    show_progress("bench", "receipt " + receipt.file.string());
-  }
-  print(arguments.json ? lab::to_json(report).dump(2) + "\n" : lab::to_table(report));
+  arguments.output.deliver(lab::to_json(report), lab::to_table(report), [&] {
+    return std::vector{
+        lab::make_receipt(lab::ReceiptKind::bench, bench_subject(report), lab::to_json(report))};
+  });
 }
 
 }  // namespace
@@ -62,8 +60,7 @@ void add_bench(CLI::App& app) {
   decision->add_option("--form", arguments->forms, "op=form, for this run; may be given again");
   decision->add_option("--repeat", arguments->options.repeat, "Timed passes of each case")
       ->capture_default_str();
-  decision->add_option("--receipts", arguments->receipts, "Write a receipt into this folder");
-  decision->add_flag("--json", arguments->json, "A JSON report instead of a table");
+  arguments->output.add_to(*decision);
   decision->callback([arguments] { run_decision(*arguments); });
 }
 

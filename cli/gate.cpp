@@ -11,8 +11,10 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/path.hpp"
+#include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/decision_options.hpp"
+#include "cli/result_output.hpp"
 #include "cli/table.hpp"
 #include "lab/decision_fixture.hpp"
 #include "lab/gate/bisect.hpp"
@@ -21,32 +23,12 @@
 #include "lab/gate/run_gate.hpp"
 #include "lab/gate/sweep.hpp"
 #include "lab/receipt/receipt.hpp"
+#include "lab/window/signals.hpp"
 
 namespace assay::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Where receipts go, and how the result is printed.
-struct OutputFlags {
-  std::string receipts;
-  bool json = false;
-
-  void add_to(CLI::App& command) {
-    command.add_option("--receipts", receipts,
-                       "Folder to write the receipt into; without it none is written");
-    command.add_flag("--json", json, "Print the report as JSON");
-  }
-
-  /// Writes the receipt and says where. Gives its SHA-256, empty where there is none.
-  std::string write(lab::ReceiptKind kind, Json subject, Json result) const {
-    if (receipts.empty()) return {};
-    const lab::Receipt receipt =
-        lab::write_receipt(receipts, lab::make_receipt(kind, std::move(subject), std::move(result)));
-    fmt::print(stderr, "receipt {}\n", receipt.file.string());
-    return receipt.sha256;
-  }
-};
 
 /// What a gate is run on.
 struct TargetFlags {
@@ -77,19 +59,26 @@ struct TargetFlags {
   }
 };
 
+Json receipt_of(const lab::GateReport& report) {
+  return lab::make_receipt(lab::ReceiptKind::gate, lab::receipt_subject(report), lab::receipt_result(report));
+}
+
 /// Prints reports and writes their receipts; one that fails is the command's failure.
-void deliver(const std::vector<lab::GateReport>& reports, const OutputFlags& output) {
+void deliver(const std::vector<lab::GateReport>& reports, const ResultOutput& output) {
   bool pass = true;
   Json documents = Json::array();
   std::string text;
   for (const lab::GateReport& report : reports) {
-    output.write(lab::ReceiptKind::gate, lab::receipt_subject(report), lab::receipt_result(report));
     documents.push_back(lab::to_json(report));
     text += (text.empty() ? "" : "\n") + lab::to_text(report);
     pass = pass && report.pass();
   }
   const Json& document = documents.size() == 1 ? documents.front() : documents;
-  print(output.json ? document.dump(2) + "\n" : text);
+  output.deliver(document, text, [&] {
+    std::vector<Json> receipts;
+    for (const lab::GateReport& report : reports) receipts.push_back(receipt_of(report));
+    return receipts;
+  });
   if (!pass) throw CLI::RuntimeError(1);
 }
 
@@ -97,11 +86,12 @@ struct DecisionFlags {
   DecisionModelFlags model;
   std::string fixture;
   bool red = false;
-  OutputFlags output;
+  ResultOutput output;
 };
 
 void gate_decision(const DecisionFlags& flags) {
   const lab::DecisionFixture fixture = lab::read_decision_fixture(flags.fixture);
+  flags.output.check_folder();
   const auto model = flags.model.load(0);
   lab::DecisionSubject subject(*model, fixture);
   deliver({lab::run_gate(lab::default_decision_gate(model->precision(), flags.red), subject)}, flags.output);
@@ -121,7 +111,7 @@ void add_decision(CLI::App& gate) {
 struct RunFlags {
   std::string gate;
   TargetFlags target;
-  OutputFlags output;
+  ResultOutput output;
 };
 
 void add_run(CLI::App& gate) {
@@ -132,7 +122,9 @@ void add_run(CLI::App& gate) {
   flags->target.add_to(*command);
   flags->output.add_to(*command);
   command->callback([flags] {
-    deliver(lab::execute_gate(lab::read_gate_file(flags->gate), flags->target.target()), flags->output);
+    const lab::GateFile file = lab::read_gate_file(flags->gate);
+    flags->output.check_folder();
+    deliver(lab::execute_gate(file, flags->target.target()), flags->output);
   });
 }
 
@@ -145,7 +137,7 @@ struct SweepFlags {
   std::vector<std::string> precisions{"fp32", "bf16"};
   std::size_t threads = 0;
   std::string out;
-  OutputFlags output;
+  ResultOutput output;
 };
 
 /// A model to a fixture, or one model to all of them.
@@ -178,32 +170,79 @@ std::vector<lab::SweepPair> pairs(const SweepFlags& flags) {
 std::string sweep_text(const lab::SweepReport& report) {
   std::string text;
   for (const lab::SweepTable& table : lab::tables(report)) text += format_table(table.cells) + "\n";
+  if (!report.whole()) return text + "INCOMPLETE: " + lab::rows_done(report) + "\n";
   return text + (report.pass() ? "PASS\n" : "FAIL\n");
 }
+
+Json sweep_document(const lab::SweepReport& report) {
+  Json document{{"subject", lab::receipt_subject(report)}, {"result", lab::receipt_result(report)}};
+  if (!report.whole()) document["incomplete"] = lab::rows_done(report);
+  return document;
+}
+
+void write_sweep(const std::filesystem::path& folder, const lab::SweepReport& report) {
+  write_file_atomically(folder / "sweep.txt", sweep_text(report));
+  write_file_atomically(folder / "sweep.json", sweep_document(report).dump(1) + "\n");
+  write_file_atomically(folder / "sweep.html", lab::to_html(report));
+}
+
+/// Says how far the sweep is, writes each row's receipt when the row is done, and ends the sweep early where
+/// a signal asks for that or a receipt cannot be written: what is done is not lost either way.
+class SweepWatch {
+ public:
+  explicit SweepWatch(const ResultOutput& output) : output_(output) {}
+
+  bool stop() const { return signals_.requested() || failed_.has_value(); }
+
+  void row_done(lab::SweepRow& row, std::size_t number, std::size_t rows) {
+    const std::string what = row.report ? row.report->pass() ? "PASS" : "FAIL" : "not run: " + row.not_run;
+    const std::string on = row.fixture.empty() ? "" : " on " + row.fixture;
+    fmt::print(stderr, "sweep: row {} of {}: {}{}, {}, {}: {}\n", number, rows, printable(row.gate),
+               printable(on), row.precision, printable(row.form), printable(what));
+    if (!row.report) return;
+    try {
+      if (!output_.receipts.empty()) row.receipt_sha256 = output_.write(receipt_of(*row.report));
+    } catch (const Error& error) {
+      failed_ = error;
+    }
+  }
+
+  /// To be called when what was done has been delivered. Throws where the sweep is not whole.
+  void finish(const lab::SweepReport& report) const {
+    if (failed_) throw *failed_;
+    if (report.whole()) return;
+    throw Error(ErrorKind::cancelled,
+                {.where = "sweep", .found = "stopped by a signal; " + lab::rows_done(report)});
+  }
+
+ private:
+  const ResultOutput& output_;
+  const lab::StopSignals signals_;
+  std::optional<Error> failed_;
+};
 
 void gate_sweep(const SweepFlags& flags) {
   lab::SweepPlan plan{.pairs = pairs(flags), .vary = flags.vary, .threads = flags.threads};
   for (const std::string& gate : flags.gates) plan.gates.push_back(lab::read_gate_file(gate));
   for (const std::string& precision : flags.precisions) plan.precisions.push_back(parse_precision(precision));
   if (!flags.base.empty()) plan.base = flags.base;
-  const lab::SweepReport report = lab::sweep(plan, [&](lab::SweepRow& row) {
-    if (!row.report) return;
-    row.receipt_sha256 = flags.output.write(lab::ReceiptKind::gate, lab::receipt_subject(*row.report),
-                                            lab::receipt_result(*row.report));
+  flags.output.check_folder();
+  if (!flags.out.empty()) make_directories(flags.out);
+  SweepWatch watch(flags.output);
+  plan.stop = [&] { return watch.stop(); };
+  const lab::SweepReport report = lab::sweep(
+      plan,
+      [&](lab::SweepRow& row, std::size_t number, std::size_t rows) { watch.row_done(row, number, rows); });
+  if (!flags.out.empty()) write_sweep(flags.out, report);
+  flags.output.deliver(sweep_document(report), sweep_text(report), [&] {
+    std::vector<Json> receipts;  // a sweep that was cut short is no evidence; its rows are
+    if (report.whole()) {
+      receipts.push_back(lab::make_receipt(lab::ReceiptKind::sweep, lab::receipt_subject(report),
+                                           lab::receipt_result(report)));
+    }
+    return receipts;
   });
-  const Json subject = lab::receipt_subject(report);
-  const Json result = lab::receipt_result(report);
-  flags.output.write(lab::ReceiptKind::sweep, subject, result);
-  const Json document{{"subject", subject}, {"result", result}};
-  const std::string text = sweep_text(report);
-  if (!flags.out.empty()) {
-    const std::filesystem::path folder = flags.out;
-    make_directories(folder);
-    write_file_atomically(folder / "sweep.txt", text);
-    write_file_atomically(folder / "sweep.json", document.dump(1) + "\n");
-    write_file_atomically(folder / "sweep.html", lab::to_html(report));
-  }
-  print(flags.output.json ? document.dump(2) + "\n" : text);
+  watch.finish(report);
   if (!report.pass()) throw CLI::RuntimeError(1);
 }
 
@@ -230,7 +269,7 @@ struct BisectFlags {
   std::string gate;
   TargetFlags target;
   std::vector<std::string> elsewhere;
-  OutputFlags output;
+  ResultOutput output;
 };
 
 void gate_bisect(const BisectFlags& flags) {
@@ -238,13 +277,15 @@ void gate_bisect(const BisectFlags& flags) {
   const auto progress = [&](const lab::BisectTrial& trial) {
     fmt::print(stderr, "run {}: {}\n", ++runs, trial.pass ? "PASS" : "FAIL");
   };
-  const lab::BisectReport report = lab::bisect_forms(lab::read_gate_file(flags.gate), flags.target.target(),
-                                                     parse_forms(flags.elsewhere), progress);
+  const lab::GateFile file = lab::read_gate_file(flags.gate);
+  flags.output.check_folder();
+  const lab::BisectReport report =
+      lab::bisect_forms(file, flags.target.target(), parse_forms(flags.elsewhere), progress);
   const Json subject = lab::receipt_subject(report);
   const Json result = lab::receipt_result(report);
-  flags.output.write(lab::ReceiptKind::bisect, subject, result);
-  print(flags.output.json ? Json{{"subject", subject}, {"result", result}}.dump(2) + "\n"
-                          : lab::to_text(report));
+  flags.output.deliver({{"subject", subject}, {"result", result}}, lab::to_text(report), [&] {
+    return std::vector{lab::make_receipt(lab::ReceiptKind::bisect, subject, result)};
+  });
 }
 
 void add_bisect(CLI::App& gate) {

@@ -412,8 +412,9 @@ std::string json_text(const InspectOptions& options, const Report& report) {
     tensors.push_back({{"name", row.name}, {"type", row.type}, {"shape", row.shape}, {"bytes", row.bytes}});
   }
   const Json document = {
-      {"path", options.path},        {"kind", report.kind},   {"loads", report.problems.empty()},
-      {"problems", report.problems}, {"facts", report.facts}, {"tensors", std::move(tensors)}};
+      {"path", options.path},         {"kind", report.kind},         {"loads", report.problems.empty()},
+      {"values_read", options.check}, {"problems", report.problems}, {"facts", report.facts},
+      {"tensors", std::move(tensors)}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -458,7 +459,9 @@ std::string report_text(const InspectOptions& options, const Report& report) {
       fmt::format("{}: {}\n", printable(options.path), report.kind.empty() ? "of unknown kind" : report.kind);
   text += facts_text(report) + tensors_text(report);
   if (report.problems.empty()) {
-    return text + fmt::format("\nwould load: yes{}\n", options.check ? ", all values finite" : "");
+    return text + fmt::format("\nwould load: yes{}\n", options.check
+                                                           ? ", all values finite"
+                                                           : "; values were not read, --check reads them");
   }
   text += "\nwould load: no\n";
   for (const std::string& problem : report.problems) text += fmt::format("  {}\n", printable(problem));

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/result_output.hpp"
 #include "lab/cost/call_cost.hpp"
 #include "lab/cost/ceilings.hpp"
 #include "lab/cost/footprint.hpp"
@@ -31,23 +32,10 @@ void show_line(std::string_view line) {
   show_progress("lab", line);
 }
 
-/// Where a measurement goes besides the terminal.
-struct Output {
-  std::string receipts;
-  bool json = false;
-
-  void add_to(CLI::App& command) {
-    command.add_option("--receipts", receipts, "Write a receipt into this folder");
-    command.add_flag("--json", json, "Print the result as JSON instead of a table");
-  }
-
+/// Where a measurement goes.
+struct Output : ResultOutput {
   void report(lab::ReceiptKind kind, Json subject, const Json& result, const std::string& table) const {
-    if (!receipts.empty()) {
-      const lab::Receipt receipt =
-          lab::write_receipt(receipts, lab::make_receipt(kind, std::move(subject), result));
-      std::fprintf(stderr, "lab: receipt %s\n", receipt.file.c_str());
-    }
-    print(json ? result.dump(2) + "\n" : table);
+    deliver(result, table, [&] { return std::vector{lab::make_receipt(kind, std::move(subject), result)}; });
   }
 };
 
@@ -81,6 +69,7 @@ struct CeilingsArguments {
 };
 
 void run_ceilings(const CeilingsArguments& arguments) {
+  arguments.output.check_folder();
   const lab::Ceilings ceilings = lab::measure_ceilings(arguments.options, show_line);
   arguments.output.report(lab::ReceiptKind::ceilings, ceilings_subject(ceilings, arguments.options),
                           to_json(ceilings), to_table(ceilings));
@@ -128,6 +117,7 @@ void run_call_cost(CallCostArguments& arguments) {
   arguments.options.threads = arguments.run.threads;
   if (!arguments.curves.empty()) arguments.options.curves.clear();
   for (const std::string& curve : arguments.curves) arguments.options.curves.push_back(parse_curve(curve));
+  arguments.output.check_folder();
   const lab::CallCostReport report =
       lab::measure_call_cost(arguments.run.choice, arguments.options, show_line);
   if (!arguments.plot.empty()) write_plot(arguments.plot, report);
@@ -177,6 +167,7 @@ void run_footprint(FootprintArguments& arguments) {
   arguments.options.precision = parse_precision(arguments.run.precision);
   arguments.options.forms = parse_forms(arguments.run.forms);
   arguments.options.threads = arguments.run.threads;
+  arguments.output.check_folder();
   if (arguments.watch_growth) return run_growth(arguments);
   arguments.options.calls = arguments.calls.value_or(arguments.options.calls);
   const lab::FootprintReport report = lab::measure_footprint(arguments.options);
@@ -235,6 +226,7 @@ void run_profile(ProfileArguments& arguments) {
     options.request = read_text_file(arguments.request, kLargestRequest);
     options.request_name = arguments.request;
   }
+  arguments.output.check_folder();
   lab::Ceilings ceilings;
   std::string source = "measured before";
   if (arguments.ceilings.empty()) {

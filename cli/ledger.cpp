@@ -42,7 +42,7 @@ struct RuleFlags {
 using Flags = std::shared_ptr<LedgerFlags>;
 
 void say(const lab::Experiment& experiment, const std::string& what) {
-  print(fmt::format("{} {}: {}\n", experiment.id(), what, experiment.file().string()));
+  print_lines(fmt::format("{} {}: {}\n", experiment.id(), what, experiment.file().string()));
 }
 
 Json window_clause(const RuleFlags& flags) {
@@ -58,7 +58,7 @@ Json window_clause(const RuleFlags& flags) {
 }
 
 Json rule_of(const RuleFlags& flags, const lab::Freezing& freezing) {
-  if (!flags.file.empty()) return lab::parse_json_strictly(read_text_file(flags.file), flags.file);
+  if (!flags.file.empty()) return lab::read_rule_file(flags.file);
   if (!freezing.window.empty() && flags.min_ratio <= 0) {
     throw Error(ErrorKind::invalid_argument, {.where = "--min-ratio",
                                               .found = "nothing above 0",
@@ -115,7 +115,7 @@ void list(const LedgerFlags& flags) {
         fmt::format("\nimported {}: {} rows of {}\n{}{}", record.name, table.rows.size(),
                     record.ledger.source, counts_text(table, "evidence"), counts_text(table, "disposition"));
   }
-  print(text);
+  print_lines(text);
 }
 
 void show_imported(const LedgerFlags& flags, const std::string& id) {
@@ -224,7 +224,7 @@ void add_check(CLI::App& group, const Flags& flags) {
     if (flags->json) {
       print_json(lab::to_json(audit));
     } else {
-      print(lab::to_text(audit));
+      print_lines(lab::to_text(audit));
     }
     if (!audit.sound()) throw CLI::RuntimeError(1);
   });
@@ -246,7 +246,7 @@ void add_list_and_show(CLI::App& group, const Flags& flags) {
 void add_render_and_import(CLI::App& group, const Flags& flags) {
   CLI::App* render = subcommand(group, flags, "render", "Write LEDGER.md and index.html");
   render->callback([flags] {
-    for (const auto& file : lab::render(flags->ledger())) print(file.string() + "\n");
+    for (const auto& file : lab::render(flags->ledger())) print_lines(file.string() + "\n");
   });
   auto file = std::make_shared<std::string>();
   auto name = std::make_shared<std::string>("imported");
@@ -256,8 +256,8 @@ void add_render_and_import(CLI::App& group, const Flags& flags) {
   import->callback([flags, file, name] {
     const auto target = lab::import_markdown(flags->ledger(), *file, *name);
   const lab::MarkdownTable table = lab::read_imported_ledger(target).table;
-  print(fmt::format("{} rows: {}\n{}{}", table.rows.size(), target.string(), counts_text(table, "evidence"),
-                    counts_text(table, "disposition")));
+  print_lines(fmt::format("{} rows: {}\n{}{}", table.rows.size(), target.string(),
+                          counts_text(table, "evidence"), counts_text(table, "disposition")));
 });
 }  // namespace
 

@@ -1,5 +1,8 @@
 #include "cli/line_reader.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,21 +12,65 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/utf8.hpp"
 
 namespace assay::cli {
 namespace {
 
 constexpr std::size_t kBlock = 64 * 1024;
+constexpr int kPatienceMilliseconds = 1000;
+
+[[noreturn]] void refuse_file(const std::string& name, const std::string& found, ErrorKind kind) {
+  throw Error(kind, {name, found, "a file of requests", "check the path, or give - for standard input"});
+}
+
+/// Waits for the first byte or the end of a pipe that was opened without waiting.
+void wait_for_writer(int pipe, const std::string& name) {
+  struct pollfd wanted {
+    pipe, POLLIN, 0
+  };
+  int patience = kPatienceMilliseconds;
+  while (true) {
+    const int events = ::poll(&wanted, 1, patience);
+    if (events > 0) return;
+    if (events < 0 && errno != EINTR) throw Error(ErrorKind::io, {name, std::strerror(errno)});
+    if (events == 0) {
+      log().warn("{}: a pipe that nobody has written to yet; waiting for requests", printable(name));
+      patience = -1;
+    }
+  }
+}
+
+/// Opened without waiting, so that a pipe without a writer can be told of; read with waiting.
+std::FILE* open_requests(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    refuse_file(path, std::strerror(errno), errno == ENOENT ? ErrorKind::missing : ErrorKind::io);
+  }
+  std::FILE* const file = ::fdopen(fd, "rb");
+  if (file == nullptr) {
+    const int code = errno;
+    ::close(fd);
+    throw Error(ErrorKind::io, {path, std::strerror(code)});
+  }
+  return file;
+}
 
 }  // namespace
 
 LineReader::LineReader(const std::string& path) : name_(path == "-" ? "standard input" : path) {
-  file_.reset(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
-  if (!file_) {
-    throw Error(
-        errno == ENOENT ? ErrorKind::missing : ErrorKind::io,
-        {name_, std::strerror(errno), "a file of requests", "check the path, or give - for standard input"});
+  if (path == "-") {
+    file_.reset(stdin);
+    return;
   }
+  file_.reset(open_requests(path));
+  const int fd = fileno(file_.get());
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) throw Error(ErrorKind::io, {name_, std::strerror(errno)});
+  if (S_ISDIR(status.st_mode)) refuse_file(name_, "a directory", ErrorKind::io);
+  if (S_ISFIFO(status.st_mode)) wait_for_writer(fd, name_);
+  if (::fcntl(fd, F_SETFL, 0) != 0) throw Error(ErrorKind::io, {name_, std::strerror(errno)});
 }
 
 bool LineReader::fill() {

@@ -10,7 +10,8 @@ namespace assay::cli {
 /// Reads a file or standard input ("-") whole or line by line, never holding more than a limit.
 class LineReader {
  public:
-  /// Throws Error(missing | io) naming the path.
+  /// A named pipe is waited for until somebody writes to it; the log says so after a second. Throws
+  /// Error(missing | io) naming the path, io also for a directory.
   explicit LineReader(const std::string& path);
 
   enum class Status { line, too_long, no_memory, end };

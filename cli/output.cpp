@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -39,6 +40,17 @@ void print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     refuse_output(errno);
   }
+}
+
+void print_lines(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    shown += printable(line);
+    if (line.size() < text.size()) shown += '\n';
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  print(shown);
 }
 
 void finish_output() {

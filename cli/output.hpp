@@ -12,6 +12,9 @@ void hold_standard_streams();
 /// CLI::RuntimeError(2): nobody is left to be told.
 void print(std::string_view text);
 
+/// `print` of lines that hold names from files: what in them would steer a terminal is shown as \x….
+void print_lines(std::string_view text);
+
 /// To be called at the end of a run that went well: throws as `print` where anything written before has not
 /// arrived, whoever wrote it.
 void finish_output();

@@ -75,8 +75,8 @@ void report(const ReportFlags& flags, bool ledger_given) {
   write_file_atomically(flags.out, lab::report_page(report));
   if (!flags.json.empty()) write_file_atomically(flags.json, report.dump(1) + "\n");
   const auto& receipts = report["summary"]["receipts"];
-  print(fmt::format("{}: {} receipts used, {} files refused\n", flags.out, receipts["used"].dump(),
-                    receipts["refused"].dump()));
+  print_lines(fmt::format("{}: {} receipts used, {} files refused\n", flags.out, receipts["used"].dump(),
+                          receipts["refused"].dump()));
   // Each reason once, with the first of its files and how many more there are.
   std::map<std::string, std::vector<std::string>> files;
   for (const auto& refused : report["refused"]) {
@@ -84,7 +84,7 @@ void report(const ReportFlags& flags, bool ledger_given) {
   }
   for (const auto& [reason, names] : files) {
     const std::string more = names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1);
-    print(fmt::format("refused: {}{}: {}\n", names.front(), more, reason));
+    print_lines(fmt::format("refused: {}{}: {}\n", names.front(), more, reason));
   }
 }
 

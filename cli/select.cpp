@@ -19,7 +19,7 @@ struct SelectOptions {
 void select(const SelectOptions& options) {
   const lab::SelectionReport report = lab::select_by_receipts(
       lab::read_receipts(options.receipts), lab::read_known_gates(options.gates), lab::this_machine().id);
-  print(lab::to_text(report));
+  print_lines(lab::to_text(report));
   if (!options.out.empty()) write_file_atomically(options.out, lab::to_json(report).dump(2) + "\n");
 }
 

@@ -4,6 +4,8 @@
 
 #include <utf8proc.h>
 
+#include "base/utf8.hpp"
+
 namespace assay::cli {
 namespace {
 
@@ -64,14 +66,17 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(printable(row[i])));
+    }
   }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - display_width(row[i]) + 2, ' ');
+      const std::string cell = printable(row[i]);
+      line += cell;
+      if (i + 1 < row.size()) line.append(widths[i] - display_width(cell) + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -3,8 +3,11 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/utf8.hpp"
 #include "cli/commands.hpp"
+#include "cli/result_output.hpp"
 #include "lab/window/window.hpp"
 #include "lab/window/worker.hpp"
 
@@ -13,10 +16,9 @@ namespace {
 
 struct WindowFlags {
   std::string plan;
-  std::string receipts;
   std::string lock_folder = "/tmp";
   bool no_wait = false;
-  bool json = false;
+  ResultOutput output;
 };
 
 void run(const WindowFlags& flags) {
@@ -24,24 +26,21 @@ void run(const WindowFlags& flags) {
   options.lock.folder = flags.lock_folder;
   options.lock.wait = !flags.no_wait;
   options.progress = [](std::string_view line) {
-    std::fprintf(stderr, "window: %.*s\n", static_cast<int>(line.size()), line.data());
+    std::fprintf(stderr, "window: %s\n", printable(line).c_str());
   };
   const lab::WindowPlan plan = lab::read_window_plan(flags.plan);
+  flags.output.check_folder();
   // Alive until the receipt is written whole.
   const lab::StopSignals signals;
   const lab::WindowReport report = lab::run_window(plan, options, signals);
   const nlohmann::ordered_json receipt = lab::to_receipt(report);
-  if (!flags.receipts.empty()) {
-    const lab::Receipt written = lab::write_receipt(flags.receipts, receipt);
-    std::fprintf(stderr, "window: receipt %s\n", written.file.c_str());
-  }
-  print(flags.json ? receipt.dump(1) + "\n" : lab::to_text(receipt));
+  flags.output.deliver(receipt, lab::to_text(receipt), [&] { return std::vector{receipt}; });
 }
 
 void compare(const std::string& first, const std::string& second) {
   const lab::Receipt a = lab::read_receipt(first);
   lab::require_one_window(a, lab::read_receipt(second));
-  print(lab::to_text(a.body));
+  print_lines(lab::to_text(a.body));
 }
 
 void add_window_run(CLI::App& window) {
@@ -49,12 +48,11 @@ void add_window_run(CLI::App& window) {
   CLI::App* command = window.add_subcommand("run", "Time the forms of a plan against each other");
   command->add_option("plan", flags->plan, "The plan, a JSON file (docs/lab/windows.md)")->required();
   command->add_flag("--no-wait", flags->no_wait, "Fail where another window holds the device");
-  command->add_option("--receipts", flags->receipts, "Folder to write the receipt to");
   command
       ->add_option("--lock-folder", flags->lock_folder,
                    "Where the device's lock lies; the same for all who time on this machine")
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "Print the receipt instead of a table");
+  flags->output.add_to(*command);
   command->callback([flags] { run(*flags); });
 }
 

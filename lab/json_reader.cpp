@@ -14,6 +14,21 @@
 #include "formats/json.hpp"
 
 namespace assay::lab {
+namespace {
+
+/// As parse_json, but a file that a person wrote is mended, not fetched again.
+nlohmann::json parse_written(std::string_view text, const std::string& name) {
+  try {
+    return formats::parse_json(text, name);
+  } catch (const Error& error) {
+    Error::Parts parts = error.parts();
+    if (!parts.advice.empty())
+      parts.advice = "look for a comma, quote or bracket too many or too few before it";
+    throw Error(error.kind(), std::move(parts));
+  }
+}
+
+}  // namespace
 
 JsonPlace::JsonPlace(std::shared_ptr<const nlohmann::json> value, std::string file, std::string path)
     : value_(std::move(value)), file_(std::move(file)), path_(std::move(path)) {}
@@ -91,7 +106,7 @@ JsonPlace JsonReader::required_place(const std::string& name) {
   if (has(name)) return object_.field(name);
   throw Error(
       ErrorKind::malformed,
-      {.where = object_.where(), .found = fmt::format("no field '{}'", name), .expected = "it is required"});
+      {.where = object_.where(), .found = fmt::format("no field '{}'", name), .expected = "that field"});
 }
 
 void JsonReader::finish() const {
@@ -105,7 +120,7 @@ void JsonReader::finish() const {
 }
 
 JsonFile parse_json_text(std::string_view text, const std::string& name) {
-  auto document = std::make_shared<const nlohmann::json>(formats::parse_json(text, name));
+  auto document = std::make_shared<const nlohmann::json>(parse_written(text, name));
   return {name, sha256_hex(std::as_bytes(std::span(text))), JsonReader({std::move(document), name, {}})};
 }
 

@@ -95,6 +95,15 @@ void generate_row(const Tensor& tensor, std::uint64_t row, std::span<float> out)
   }
 }
 
+using Tensors = std::map<std::string, Tensor, std::less<>>;
+
+void add_tensor(Tensors& tensors, std::string name, std::vector<std::uint64_t> shape, Spread spread,
+                std::uint64_t seed) {
+  const auto number = static_cast<std::uint32_t>(tensors.size());
+  const auto own = mix(static_cast<std::uint32_t>(seed ^ (seed >> 32)) + mix(number));
+  tensors.emplace(name, Tensor{{name, DType::bf16, std::move(shape), std::string(kOrigin)}, spread, own});
+}
+
 /// The tensors that a checkpoint of this shape has, by their names without prefix.
 class TensorList {
  public:
@@ -104,13 +113,11 @@ class TensorList {
     add("norm.weight", {config.hidden_size}, norm_spread());
   }
 
-  std::map<std::string, Tensor, std::less<>> take() { return std::move(tensors_); }
+  Tensors take() { return std::move(tensors_); }
 
  private:
   void add(std::string name, std::vector<std::uint64_t> shape, Spread spread) {
-    const auto number = static_cast<std::uint32_t>(tensors_.size());
-    const auto seed = mix(static_cast<std::uint32_t>(seed_ ^ (seed_ >> 32)) + mix(number));
-    tensors_.emplace(name, Tensor{{name, DType::bf16, std::move(shape), std::string(kOrigin)}, spread, seed});
+    add_tensor(tensors_, std::move(name), std::move(shape), spread, seed_);
   }
 
   void add_linear(const std::string& name, std::size_t out, std::size_t in) {
@@ -162,13 +169,12 @@ class TensorList {
 
   const ModelConfig& config_;
   std::uint64_t seed_;
-  std::map<std::string, Tensor, std::less<>> tensors_;
+  Tensors tensors_;
 };
 
 class SyntheticWeights final : public formats::TensorSource {
  public:
-  SyntheticWeights(const ModelConfig& config, std::uint64_t seed)
-      : tensors_(TensorList(config, seed).take()) {}
+  explicit SyntheticWeights(Tensors tensors) : tensors_(std::move(tensors)) {}
 
   const TensorInfo* find(std::string_view name) const override {
     const auto found = tensors_.find(name);
@@ -222,7 +228,7 @@ class SyntheticWeights final : public formats::TensorSource {
     }
   }
 
-  std::map<std::string, Tensor, std::less<>> tensors_;
+  Tensors tensors_;
   mutable std::mutex mutex_;
   mutable device::Buffer<std::uint16_t> table_;
 };
@@ -248,7 +254,16 @@ ModelConfig shape_config(std::string_view name) {
 
 std::shared_ptr<const formats::TensorSource> synthetic_weights(const ModelConfig& config,
                                                                std::uint64_t seed) {
-  return std::make_shared<SyntheticWeights>(config, seed);
+  return std::make_shared<SyntheticWeights>(TensorList(config, seed).take());
+}
+
+std::shared_ptr<const formats::TensorSource> synthetic_tensors(const std::vector<SyntheticTensor>& list,
+                                                               std::uint64_t seed) {
+  Tensors tensors;
+  for (const SyntheticTensor& tensor : list) {
+    add_tensor(tensors, tensor.name, tensor.shape, {tensor.mean, tensor.deviation}, seed);
+  }
+  return std::make_shared<SyntheticWeights>(std::move(tensors));
 }
 
 }  // namespace assay::lab

@@ -25,4 +25,16 @@ formats::ModelConfig shape_config(std::string_view name);
 std::shared_ptr<const formats::TensorSource> synthetic_weights(const formats::ModelConfig& config,
                                                                std::uint64_t seed);
 
+/// A tensor out of nothing: its elements are spread evenly about `mean` with that standard deviation.
+struct SyntheticTensor {
+  std::string name;
+  std::vector<std::uint64_t> shape;
+  float mean = 0;
+  float deviation = 0;
+};
+
+/// A source of the listed tensors, generated as above. Names occur once.
+std::shared_ptr<const formats::TensorSource> synthetic_tensors(const std::vector<SyntheticTensor>& list,
+                                                               std::uint64_t seed);
+
 }  // namespace assay::lab

@@ -11,6 +11,7 @@
 
 #include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "decision/checkpoint.hpp"
 
 namespace assay::lab {
@@ -322,8 +323,8 @@ Json receipt_result(const BisectReport& report) {
 }
 
 std::string to_text(const BisectReport& report) {
-  std::string text = fmt::format("gate       {}\nsuspect    {}\nelsewhere  {}\n", report.gate, report.suspect,
-                                 report.elsewhere);
+  std::string text = fmt::format("gate       {}\nsuspect    {}\nelsewhere  {}\n", printable(report.gate),
+                                 report.suspect, report.elsewhere);
   text += fmt::format("everywhere {}\nnowhere    {}\n", trial_text(report.everywhere),
                       trial_text(report.nowhere));
   for (std::size_t i = 2; i < report.trials.size(); ++i) {

@@ -446,7 +446,7 @@ Bar read_bar(const std::string& comparator, std::optional<JsonReader> thresholds
   }
   if (!thresholds) {
     throw Error(ErrorKind::malformed,
-                {.where = where, .found = "no field 'thresholds'", .expected = "it is required"});
+                {.where = where, .found = "no field 'thresholds'", .expected = "that field"});
   }
   if (comparator == "numeric") return finished(*thresholds, read_numeric(*thresholds));
   if (comparator == "audio") return finished(*thresholds, read_audio(*thresholds));

@@ -54,7 +54,7 @@ std::vector<GateReport> run_decisions(const GateFile& gate, const GateTarget& ta
   std::vector<GateReport> reports;
   for (const DecisionFixture& fixture : fixtures) {
     DecisionSubject subject(*model, fixture);
-    reports.push_back(run_gate(gate, subject));
+    reports.push_back(run_gate(gate, subject, target.stop));
   }
   return reports;
 }
@@ -67,7 +67,7 @@ std::vector<GateReport> run_taps(const GateFile& gate, const GateTarget& target,
     check_pin(reference, taps.sha256);
     TapsSubject subject(decision::open_checkpoint(target.model, target.base), taps,
                         ops::select_forms(precision, target.forms), precision, target.parts);
-    reports.push_back(run_gate(gate, subject));
+    reports.push_back(run_gate(gate, subject, target.stop));
   }
   return reports;
 }
@@ -98,7 +98,7 @@ std::vector<GateReport> execute_gate(const GateFile& gate, const GateTarget& tar
       break;
   }
   OpSubject subject(gate.op, gate.seed, ops::select_forms(precision, target.forms), precision);
-  return {run_gate(gate, subject)};
+  return {run_gate(gate, subject, target.stop)};
 }
 
 }  // namespace assay::lab

@@ -23,6 +23,7 @@ struct GateTarget {
   std::size_t threads = 0;
   backbone::PartForms parts = nullptr;
   std::function<void(std::size_t, std::size_t)> progress = nullptr;  ///< of loading
+  std::function<bool()> stop = nullptr;                              ///< looked at before each case
 };
 
 /// The precision that the gate would run at. Throws Error(mismatch) where gate and target name different
@@ -30,7 +31,8 @@ struct GateTarget {
 ops::Precision run_precision(const GateFile& gate, const GateTarget& target);
 
 /// Runs the gate: a report a fixture, or one for an op gate. Throws Error(invalid_argument) where a model or
-/// fixture is needed and not given, or given and not wanted; what reading, loading and running throw.
+/// fixture is needed and not given, or given and not wanted; what reading, loading and running throw,
+/// Error(cancelled) where `stop` says so.
 std::vector<GateReport> execute_gate(const GateFile& gate, const GateTarget& target);
 
 }  // namespace assay::lab

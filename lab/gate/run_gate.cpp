@@ -9,6 +9,7 @@
 
 #include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 
 namespace assay::lab {
 namespace {
@@ -71,7 +72,7 @@ std::string arm_line(const ArmReport& report) {
   if (report.outcome != ArmOutcome::inert) {
     std::string measures;
     for (const auto& [name, value] : report.verdict.columns) {
-      measures += fmt::format("{}{} {}", measures.empty() ? "" : ", ", name, value);
+      measures += fmt::format("{}{} {}", measures.empty() ? "" : ", ", name, printable(value));
     }
     line += fmt::format(" ({})", measures);
   }
@@ -84,7 +85,7 @@ std::string subject_text(const Json& subject) {
   std::string text;
   for (auto it = subject.begin(); it != subject.end(); ++it) {
     const std::string value = it->is_string() ? it->get<std::string>() : it->dump();
-    text += fmt::format("{:<22}{}\n", it.key(), value);
+    text += fmt::format("{:<22}{}\n", it.key(), printable(value));
   }
   return text;
 }
@@ -109,7 +110,7 @@ bool GateReport::pass() const {
                                        [](const ArmReport& arm) { return arm.outcome == ArmOutcome::red; });
 }
 
-GateReport run_gate(const GateFile& gate, Subject& subject) {
+GateReport run_gate(const GateFile& gate, Subject& subject, const std::function<bool()>& stop) {
   GateReport report{.name = gate.name,
                     .sha256 = gate.sha256,
                     .bar = gate.bar,
@@ -122,6 +123,9 @@ GateReport run_gate(const GateFile& gate, Subject& subject) {
   for (const RedArm& arm : gate.red_arms)
     arms.push_back({{.arm = arm, .verdict = {}}, make_comparator(gate.bar)});
   for (std::size_t i = 0; i < report.cases; ++i) {
+    if (stop && stop()) {
+      throw Error(ErrorKind::cancelled, {.where = "gate " + gate.name, .found = "stopped on request"});
+    }
     const Answer expected = subject.expected(i);
     const Answer found = subject.run(i);
     comparator->add(subject.case_name(i), expected, found);
@@ -160,13 +164,16 @@ Json to_json(const GateReport& report) {
 }
 
 std::string to_text(const GateReport& report) {
-  std::string text = fmt::format("{:<22}{}{}\n", "gate", report.name,
+  std::string text = fmt::format("{:<22}{}{}\n", "gate", printable(report.name),
                                  report.sha256.empty() ? "" : " (" + report.sha256.substr(0, 12) + ")");
   text += subject_text(report.subject);
   text += fmt::format("{:<22}{}\n", "bar", bar_text(report.bar));
   text += fmt::format("{:<22}{}\n", "cases", report.cases);
-  for (const auto& [name, value] : report.verdict.columns) text += fmt::format("{:<22}{}\n", name, value);
-  for (const std::string& failure : report.verdict.failures) text += fmt::format("  {}\n", failure);
+  for (const auto& [name, value] : report.verdict.columns) {
+    text += fmt::format("{:<22}{}\n", name, printable(value));
+  }
+  for (const std::string& failure : report.verdict.failures)
+    text += fmt::format("  {}\n", printable(failure));
   for (const ArmReport& arm : report.red_arms) text += arm_line(arm);
   return text + (report.pass() ? "PASS\n" : "FAIL\n");
 }

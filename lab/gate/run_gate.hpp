@@ -48,9 +48,10 @@ struct GateReport {
   bool pass() const;
 };
 
-/// Runs every case and every red arm. Throws what the subject throws, and Error(limit_exceeded) for an arm
-/// that no case has room for. No cases is a failure, not an error.
-GateReport run_gate(const GateFile& gate, Subject& subject);
+/// Runs every case and every red arm. `stop` is looked at before each case. Throws what the subject throws,
+/// Error(limit_exceeded) for an arm that no case has room for, and Error(cancelled) where `stop` says so. No
+/// cases is a failure, not an error.
+GateReport run_gate(const GateFile& gate, Subject& subject, const std::function<bool()>& stop = nullptr);
 
 nlohmann::ordered_json receipt_subject(const GateReport& report);
 nlohmann::ordered_json receipt_result(const GateReport& report);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "decision/checkpoint.hpp"
 
@@ -66,44 +67,40 @@ std::set<std::string> idle_ops(const formats::ModelConfig& config) {
   return idle;
 }
 
-class Sweep {
+/// A row that is to be, and what it takes to run its gate.
+struct Job {
+  SweepRow row;
+  const GateFile* gate = nullptr;
+  ops::Precision precision = ops::Precision::fp32;
+  ops::FormOverrides forms = {};
+  const SweepPair* pair = nullptr;  ///< none for an op gate
+};
+
+/// Lists the rows of a sweep in their order.
+class JobList {
  public:
-  Sweep(const SweepPlan& plan, const std::function<void(SweepRow&)>& on_row) : plan_(plan), on_row_(on_row) {
-    report_.gates = plan.gates;
-    report_.vary = plan.vary;
-    report_.precisions = plan.precisions;
+  explicit JobList(const SweepPlan& plan) : plan_(plan) {
     for (const SweepPair& pair : plan.pairs) {
       idle_.push_back(idle_ops(decision::open_checkpoint(pair.model, plan.base).config));
     }
-  }
-
-  SweepReport run() {
     for (const GateFile& gate : plan_.gates) {
       for (const ops::Precision precision : plan_.precisions) {
         if (gate.precision && *gate.precision != precision) continue;
-        gate.subject == SubjectKind::op ? run_op(gate, precision) : run_model(gate, precision);
+        gate.subject == SubjectKind::op ? add_op(gate, precision) : add_model(gate, precision);
       }
     }
-    const bool any = std::any_of(report_.rows.begin(), report_.rows.end(),
-                                 [](const SweepRow& row) { return row.report.has_value(); });
-    if (!any) {
-      throw Error(ErrorKind::invalid_argument,
-                  {.where = "sweep",
-                   .found = "no gate that any of the precisions, fixtures and forms suits",
-                   .expected = "one or more",
-                   .advice = "look at the gates' precisions and at the fixtures' types"});
-    }
-    return std::move(report_);
   }
+
+  std::vector<Job> take() { return std::move(jobs_); }
 
  private:
-  void run_op(const GateFile& gate, ops::Precision precision) {
+  void add_op(const GateFile& gate, ops::Precision precision) {
     std::vector<std::string> vary;
     if (std::find(plan_.vary.begin(), plan_.vary.end(), gate.op) != plan_.vary.end()) vary.push_back(gate.op);
-    run_forms(gate, precision, vary, {}, nullptr);
+    add_forms(gate, precision, vary, nullptr);
   }
 
-  void run_model(const GateFile& gate, ops::Precision precision) {
+  void add_model(const GateFile& gate, ops::Precision precision) {
     for (std::size_t i = 0; i < plan_.pairs.size(); ++i) {
       if (is_taps(plan_.pairs[i].fixture) != (gate.subject == SubjectKind::taps)) continue;
       std::vector<std::string> vary;
@@ -112,60 +109,64 @@ class Sweep {
           vary.push_back(op);
           continue;
         }
-        SweepRow row = new_row(gate, precision, plan_.pairs[i].fixture.filename().string(), op + "=(any)");
-        row.not_run = fmt::format("the model has no layer that runs {}", op);
-        finish(std::move(row));
+        add(gate, precision, {.label = op + "=(any)", .forms = {}, .not_run = no_layer_runs(op)},
+            &plan_.pairs[i]);
       }
       // What is idle changes nothing, so the run with default forms stands for all of its forms.
-      run_forms(gate, precision, vary, plan_.pairs[i].fixture.filename().string(), &plan_.pairs[i]);
+      add_forms(gate, precision, vary, &plan_.pairs[i]);
     }
   }
 
-  void run_forms(const GateFile& gate, ops::Precision precision, const std::vector<std::string>& vary,
-                 const std::string& fixture, const SweepPair* pair) {
-    std::vector<Candidate> list = candidates(vary, precision);
-    if (vary.empty()) list.push_back({.label = "default", .forms = {}, .not_run = {}});
-    for (const Candidate& candidate : list) {
-      SweepRow row = new_row(gate, precision, fixture, candidate.label);
-      row.not_run = candidate.not_run;
-      if (row.not_run.empty()) row.report = judge_one(gate, precision, candidate, pair);
-      finish(std::move(row));
-    }
+  static std::string no_layer_runs(const std::string& op) {
+    return fmt::format("the model has no layer that runs {}", op);
   }
 
-  GateReport judge_one(const GateFile& gate, ops::Precision precision, const Candidate& candidate,
-                       const SweepPair* pair) const {
-    GateTarget target{.precision = precision, .forms = candidate.forms, .threads = plan_.threads};
-    if (pair != nullptr) {
-      target.model = pair->model;
-      target.base = plan_.base;
-      target.fixtures = {pair->fixture};
-    }
-    return std::move(execute_gate(gate, target).front());
+  void add_forms(const GateFile& gate, ops::Precision precision, const std::vector<std::string>& vary,
+                 const SweepPair* pair) {
+    if (vary.empty()) return add(gate, precision, {.label = "default", .forms = {}, .not_run = {}}, pair);
+    for (const Candidate& candidate : candidates(vary, precision)) add(gate, precision, candidate, pair);
   }
 
-  static SweepRow new_row(const GateFile& gate, ops::Precision precision, std::string fixture,
-                          std::string form) {
-    return {.gate = gate.name,
-            .comparator = std::string(comparator_name(gate.bar)),
-            .fixture = std::move(fixture),
-            .precision = std::string(to_string(precision)),
-            .form = std::move(form),
-            .report = {},
-            .not_run = {},
-            .receipt_sha256 = {}};
-  }
-
-  void finish(SweepRow row) {
-    if (on_row_) on_row_(row);
-    report_.rows.push_back(std::move(row));
+  void add(const GateFile& gate, ops::Precision precision, const Candidate& candidate,
+           const SweepPair* pair) {
+    jobs_.push_back({.row = {.gate = gate.name,
+                             .comparator = std::string(comparator_name(gate.bar)),
+                             .fixture = pair == nullptr ? "" : pair->fixture.filename().string(),
+                             .precision = std::string(to_string(precision)),
+                             .form = candidate.label,
+                             .report = {},
+                             .not_run = candidate.not_run,
+                             .receipt_sha256 = {}},
+                     .gate = &gate,
+                     .precision = precision,
+                     .forms = candidate.forms,
+                     .pair = pair});
   }
 
   const SweepPlan& plan_;
-  const std::function<void(SweepRow&)>& on_row_;
   std::vector<std::set<std::string>> idle_;
-  SweepReport report_;
+  std::vector<Job> jobs_;
 };
+
+GateReport judge_one(const SweepPlan& plan, const Job& job) {
+  GateTarget target{.precision = job.precision, .forms = job.forms, .threads = plan.threads};
+  target.stop = plan.stop;
+  if (job.pair != nullptr) {
+    target.model = job.pair->model;
+    target.base = plan.base;
+    target.fixtures = {job.pair->fixture};
+  }
+  return std::move(execute_gate(*job.gate, target).front());
+}
+
+void require_runs(const std::vector<Job>& jobs) {
+  if (std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.row.not_run.empty(); })) return;
+  throw Error(ErrorKind::invalid_argument,
+              {.where = "sweep",
+               .found = "no gate that any of the precisions, fixtures and forms suits",
+               .expected = "one or more",
+               .advice = "look at the gates' precisions and at the fixtures' types"});
+}
 
 std::string result_of(const SweepRow& row) {
   return !row.report ? "not run" : row.report->pass() ? "PASS" : "FAIL";
@@ -213,11 +214,15 @@ std::vector<std::string> cells(const SweepRow& row, const std::vector<std::strin
 }  // namespace
 
 bool SweepReport::pass() const {
-  return std::all_of(rows.begin(), rows.end(),
-                     [](const SweepRow& row) { return !row.report || row.report->pass(); });
+  return whole() && std::all_of(rows.begin(), rows.end(),
+                                [](const SweepRow& row) { return !row.report || row.report->pass(); });
 }
 
-SweepReport sweep(const SweepPlan& plan, const std::function<void(SweepRow&)>& on_row) {
+std::string rows_done(const SweepReport& report) {
+  return fmt::format("{} of {} done", report.rows.size(), counted(report.planned, "row"));
+}
+
+SweepReport sweep(const SweepPlan& plan, const SweepObserver& on_row) {
   check_ops(plan.vary);
   for (const GateFile& gate : plan.gates) {
     if (gate.fixtures.empty()) continue;
@@ -225,7 +230,25 @@ SweepReport sweep(const SweepPlan& plan, const std::function<void(SweepRow&)>& o
                                               .found = "a gate with fixtures of its own",
                                               .expected = "gates that take the sweep's fixtures"});
   }
-  return Sweep(plan, on_row).run();
+  std::vector<Job> jobs = JobList(plan).take();
+  require_runs(jobs);
+  SweepReport report{.gates = plan.gates,
+                     .vary = plan.vary,
+                     .precisions = plan.precisions,
+                     .rows = {},
+                     .planned = jobs.size()};
+  for (Job& job : jobs) {
+    try {
+      if (plan.stop && plan.stop()) break;
+      if (job.row.not_run.empty()) job.row.report = judge_one(plan, job);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::cancelled) throw;
+      break;
+    }
+    if (on_row) on_row(job.row, report.rows.size() + 1, jobs.size());
+    report.rows.push_back(std::move(job.row));
+  }
+  return report;
 }
 
 Json receipt_subject(const SweepReport& report) {

@@ -27,6 +27,7 @@ struct SweepPlan {
   std::vector<ops::Precision> precisions = {};
   std::optional<std::filesystem::path> base = {};
   std::size_t threads = 0;
+  std::function<bool()> stop = nullptr;  ///< looked at before each case of each row
 };
 
 /// One line of the table: a gate on a form, or why it was not run.
@@ -50,16 +51,25 @@ struct SweepReport {
   std::vector<std::string> vary;
   std::vector<ops::Precision> precisions;
   std::vector<SweepRow> rows;
+  std::size_t planned = 0;  ///< rows that a whole sweep has
 
-  /// Every gate that ran passed.
+  bool whole() const { return rows.size() == planned; }
+  /// The sweep is whole, and every gate that ran passed.
   bool pass() const;
 };
 
+/// "3 of 12 rows done".
+std::string rows_done(const SweepReport& report);
+
+/// Sees a row when it is done and may write its receipt: the row, which one it is (from 1), of how many.
+using SweepObserver = std::function<void(SweepRow&, std::size_t, std::size_t)>;
+
 /// Runs every gate × precision × pair × form. A form that this machine lacks the instructions for, and an op
 /// that a model has no layers for, are rows with the reason; a gate runs at its own precision, a matmul form
-/// at its own. `on_row` sees each row as it is done and may write its receipt. Throws Error(invalid_argument)
-/// for an op that there is none of, or a plan in which no gate runs at all.
-SweepReport sweep(const SweepPlan& plan, const std::function<void(SweepRow&)>& on_row);
+/// at its own. Where `stop` says so, the sweep ends early: the row that runs is dropped, those before it are
+/// the report. Throws Error(invalid_argument) for an op that there is none of, or a plan in which no gate
+/// runs at all.
+SweepReport sweep(const SweepPlan& plan, const SweepObserver& on_row);
 
 nlohmann::ordered_json receipt_subject(const SweepReport& report);
 nlohmann::ordered_json receipt_result(const SweepReport& report);

@@ -60,13 +60,14 @@ std::string sources_html(const SweepReport& report) {
 std::string to_html(const SweepReport& report) {
   const auto result = receipt_result(report);
   const Machine machine = this_machine();
-  const std::string verdict = report.pass() ? "PASS" : "FAIL";
+  const std::string verdict = !report.whole() ? "INCOMPLETE" : report.pass() ? "PASS" : "FAIL";
   std::string body = fmt::format(
       "<h1>Gate sweep {}</h1>\n<p>{} passed, {} failed, {} not run, on {} ({} cores). A row passes when its "
       "run "
       "meets every threshold and the gate fails each run that is wrong on purpose (the red arms).</p>\n",
       html::verdict(verdict), result["passed"].get<std::size_t>(), result["failed"].get<std::size_t>(),
       result["not_run"].get<std::size_t>(), escaped(machine.processor), machine.cores);
+  if (!report.whole()) body += "<p>The sweep was cut short: " + rows_done(report) + ".</p>\n";
   for (const SweepTable& table : tables(report)) body += table_html(table);
   return html::document(
       {.title = "Gate sweep: " + verdict,

@@ -325,7 +325,7 @@ class Auditor {
     if (!before.contains("decision")) return "";
     for (const char* name : {"made", "evidence", "findings"}) {
       if (field(before["decision"], name) != field(field(now, "decision"), name)) {
-        return fmt::format("the decision's {} was changed", name);
+        return fmt::format("the decision's '{}' is another", name);
       }
     }
     if (!starts_with(field(field(now, "decision"), "dispositions"),

@@ -10,6 +10,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
@@ -129,7 +130,7 @@ void check_committed(const Experiment& experiment, const GitRepository& git,
   throw Error(
       ErrorKind::mismatch,
       {.where = changed.front(),
-       .found = fmt::format("modified or untracked ({} such files under {})", changed.size(),
+       .found = fmt::format("modified or untracked ({} so under {})", counted(changed.size(), "file"),
                             sources.empty() ? "the repository" : fmt::format("{}", fmt::join(sources, ", "))),
        .expected = "the subject's sources as committed",
        .advice = "commit or remove them: an experiment starts from a commit"});

@@ -10,11 +10,15 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "lab/ledger/schema.hpp"
 
 namespace assay::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kLargestRule = std::size_t{1} << 20;
 
 template <class T>
 std::optional<T> optional_field(const Json& json, const char* name) {
@@ -200,6 +204,13 @@ Rule read_rule(const Json& json, const std::string& where) {
   for (std::size_t i = 0; i < json["values"].size(); ++i) {
     rule.values.push_back(read_value_clause(json["values"][i], fmt::format("{}.values[{}]", where, i)));
   }
+  return rule;
+}
+
+Json read_rule_file(const std::filesystem::path& file) {
+  Json rule = parse_json_strictly(read_text_file(file, kLargestRule), file.string());
+  experiment_schema().check_definition("rule", rule, file.string());
+  read_rule(rule, file.string());
   return rule;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,6 +55,10 @@ struct Rule {
 /// Reads a rule that met the schema. Throws Error(invalid_argument) naming `where` for a refuted_below above
 /// min_ratio, for bounds that no number meets and for a pointer that is none.
 Rule read_rule(const nlohmann::ordered_json& json, const std::string& where);
+
+/// Reads a rule that a person wrote and checks it against the schema, so that what is wrong with it is said
+/// of its file. Throws as read_rule, Error(malformed) naming file and field, Error(missing | io).
+nlohmann::ordered_json read_rule_file(const std::filesystem::path& file);
 
 /// A gate's verdict, as its receipt has it.
 struct GateFinding {

@@ -248,11 +248,23 @@ JsonSchema::JsonSchema(std::string_view text) : root_(parse_json_strictly(text, 
   check_keywords(root_, root_);
 }
 
-void JsonSchema::check(const Json& value, const std::string& file) const {
-  if (const auto found = Checker(root_).check(root_, value, "")) {
+namespace {
+
+void check_part(const Json& root, const Json& part, const Json& value, const std::string& file) {
+  if (const auto found = Checker(root).check(part, value, "")) {
     throw Error(ErrorKind::malformed,
                 {found->path.empty() ? file : file + ", " + found->path, found->found, found->expected});
   }
+}
+
+}  // namespace
+
+void JsonSchema::check(const Json& value, const std::string& file) const {
+  check_part(root_, root_, value, file);
+}
+
+void JsonSchema::check_definition(const std::string& name, const Json& value, const std::string& file) const {
+  check_part(root_, root_.at("$defs").at(name), value, file);
 }
 
 Json parse_json_strictly(std::string_view text, const std::string& file) {

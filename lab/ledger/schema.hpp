@@ -20,6 +20,10 @@ class JsonSchema {
   /// Throws Error(malformed) naming `file` and the field, with what is there and what the schema wants.
   void check(const nlohmann::ordered_json& value, const std::string& file) const;
 
+  /// The same for a value that is to meet one of the schema's definitions, such as "rule".
+  void check_definition(const std::string& name, const nlohmann::ordered_json& value,
+                        const std::string& file) const;
+
  private:
   nlohmann::ordered_json root_;
 };

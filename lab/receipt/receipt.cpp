@@ -1,5 +1,7 @@
 #include "lab/receipt/receipt.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -112,6 +114,21 @@ Json make_receipt(ReceiptKind kind, Json subject, Json result) {
             {"result", std::move(result)}};
   refuse_non_finite(body, "");
   return body;
+}
+
+void check_receipt_folder(const std::filesystem::path& folder) {
+  const std::filesystem::path trial = folder / fmt::format("trial-{}.tmp", ::getpid());
+  try {
+    make_directories(folder);
+    write_file_atomically(trial, "This file shows that a receipt can be written here.\n");
+  } catch (const Error& error) {
+    throw Error(error.kind(), {.where = "receipts in " + folder.string(),
+                               .found = error.parts().found,
+                               .expected = "a folder that receipts can be written into",
+                               .advice = "nothing was run yet; give --receipts another folder"});
+  }
+  std::error_code none;
+  std::filesystem::remove(trial, none);
 }
 
 Receipt write_receipt(const std::filesystem::path& folder, Json body) {

@@ -46,6 +46,11 @@ struct Receipt {
 nlohmann::ordered_json make_receipt(ReceiptKind kind, nlohmann::ordered_json subject,
                                     nlohmann::ordered_json result);
 
+/// Makes the folder where it is missing, writes a file into it and takes it away again, so that hours of
+/// measuring are not started for a receipt that could never be written. Throws Error(io | missing) naming the
+/// folder.
+void check_receipt_folder(const std::filesystem::path& folder);
+
 /// Writes a document as `folder`/<sha256>.json, atomically; the folder is made where it is missing. The same
 /// bytes twice are one file.
 Receipt write_receipt(const std::filesystem::path& folder, nlohmann::ordered_json body);

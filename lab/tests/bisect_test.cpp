@@ -196,9 +196,15 @@ TEST(Sweep, HasARowForEveryFormAndSaysWhatDidNotRun) {
   }
   plan.vary = {"gated_delta_rule"};
   std::size_t seen_rows = 0;
-  const SweepReport report = sweep(plan, [&](SweepRow&) { ++seen_rows; });
+  std::size_t planned = 0;
+  const SweepReport report = sweep(plan, [&](SweepRow&, std::size_t number, std::size_t rows) {
+    EXPECT_EQ(number, ++seen_rows);
+    planned = rows;
+  });
   EXPECT_TRUE(report.pass());
+  EXPECT_TRUE(report.whole());
   EXPECT_EQ(seen_rows, report.rows.size());
+  EXPECT_EQ(planned, report.rows.size());
   const auto forms = static_cast<std::size_t>(ops::gated_delta_rule_forms().size());
   // Every form on the hybrid; the dense model's idle op and its default run; the other op's gate by itself.
   EXPECT_EQ(report.rows.size(), forms + 2 + 1);
@@ -211,6 +217,19 @@ TEST(Sweep, HasARowForEveryFormAndSaysWhatDidNotRun) {
   const std::string html = to_html(report);
   EXPECT_THAT(html, HasSubstr("gated_delta_rule=chunk_16"));
   EXPECT_EQ(html.find("://"), std::string::npos);
+}
+
+TEST(Sweep, StoppedEarlyKeepsTheRowsThatAreDoneAndPassesNothing) {
+  SweepPlan plan = plan_of({"op-rope.json", "op-swiglu.json"});
+  std::size_t done = 0;
+  plan.stop = [&] { return done == 1; };
+  const SweepReport report = sweep(plan, [&](SweepRow&, std::size_t, std::size_t) { ++done; });
+  ASSERT_EQ(report.rows.size(), 1u);
+  EXPECT_TRUE(report.rows[0].report->pass());
+  EXPECT_FALSE(report.whole());
+  EXPECT_FALSE(report.pass());
+  EXPECT_EQ(rows_done(report), "1 of 2 rows done");
+  EXPECT_THAT(to_html(report), HasSubstr("INCOMPLETE"));
 }
 
 TEST(Sweep, APlanInWhichNothingRunsIsAnError) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.hpp"
 #include "lab/window/window.hpp"
 
 namespace assay::lab {
@@ -150,15 +151,34 @@ std::string duration(double seconds) {
   return fmt::format("{:.4g} s", seconds);
 }
 
+/// Text that came from a plan, on one line whatever is in it.
+std::string shown(const Json& text) {
+  return printable(text.get<std::string>());
+}
+
+/// Two names for one run: what differs between them is the machine's noise.
+void append_same_runs(fmt::memory_buffer& out, const Json& forms) {
+  const auto run = [](Json form) {
+    form.erase("name");
+    return form;
+  };
+  for (std::size_t b = 0; b < forms.size(); ++b) {
+    for (std::size_t a = 0; a < b; ++a) {
+      if (run(forms[a]) != run(forms[b])) continue;
+      fmt::format_to(std::back_inserter(out), "    {} and {} are the same run by two names\n",
+                     shown(forms[a]["name"]), shown(forms[b]["name"]));
+    }
+  }
+}
+
 void append_times(fmt::memory_buffer& out, const Json& times) {
   fmt::format_to(std::back_inserter(out), "{:<20} {:<20} {:>11} {:>11} {:>11} {:>11} {:>5}\n", "item", "form",
                  "median", "p10", "p90", "spread", "n");
   for (const Json& cell : times) {
     fmt::format_to(std::back_inserter(out), "{:<20} {:<20} {:>11} {:>11} {:>11} {:>11} {:>5}{}\n",
-                   cell["item"].get<std::string>(), cell["form"].get<std::string>(),
-                   duration(cell["median"].get<double>()), duration(cell["p10"].get<double>()),
-                   duration(cell["p90"].get<double>()), duration(cell["spread"].get<double>()),
-                   cell["count"].get<std::size_t>(),
+                   shown(cell["item"]), shown(cell["form"]), duration(cell["median"].get<double>()),
+                   duration(cell["p10"].get<double>()), duration(cell["p90"].get<double>()),
+                   duration(cell["spread"].get<double>()), cell["count"].get<std::size_t>(),
                    cell["suspicious"].get<bool>()
                        ? "  SUSPICIOUS: below the floor of " + duration(cell["floor"].get<double>())
                        : "");
@@ -170,12 +190,11 @@ void append_pairs(fmt::memory_buffer& out, const Json& pairs) {
     const std::size_t count = pair["pairs"].get<std::size_t>();
     fmt::format_to(
         std::back_inserter(out), "{}: {} against {}: {}{}, {}/{} won, ratio {:.3f} [{:.3f}, {:.3f}]\n",
-        pair["item"].get<std::string>(), pair["candidate"].get<std::string>(),
-        pair["baseline"].get<std::string>(), pair["verdict"].get<std::string>(),
+        shown(pair["item"]), shown(pair["candidate"]), shown(pair["baseline"]), shown(pair["verdict"]),
         pair["suspicious"].get<bool>() ? " (SUSPICIOUS)" : "", pair["wins"].get<std::size_t>(), count,
         pair["ratio"].get<double>(), pair["interval"][0].get<double>(), pair["interval"][1].get<double>());
     for (const Json& why : pair["why"]) {
-      fmt::format_to(std::back_inserter(out), "    {}\n", why.get<std::string>());
+      fmt::format_to(std::back_inserter(out), "    {}\n", shown(why));
     }
   }
 }
@@ -191,18 +210,18 @@ std::string to_text(const Json& receipt) {
   const bool clean = result.at("clean").get<bool>();
   fmt::memory_buffer out;
   fmt::format_to(std::back_inserter(out), "window {} of plan \"{}\", {:.1f} s: {}\n",
-                 result.at("window").at("id").get<std::string>(),
-                 receipt.at("subject").at("plan").at("name").get<std::string>(),
+                 shown(result.at("window").at("id")), shown(receipt.at("subject").at("plan").at("name")),
                  result.at("window").at("seconds").get<double>(), clean ? "clean" : "CONTENDED");
   for (const Json& reason : result.at("contention")) {
-    fmt::format_to(std::back_inserter(out), "    {}\n", reason.get<std::string>());
+    fmt::format_to(std::back_inserter(out), "    {}\n", shown(reason));
   }
   if (!clean) {
     for (const Json& other : result.at("environment").at("other_processes")) {
-      fmt::format_to(std::back_inserter(out), "    {}: {:.1f} % of the processors\n",
-                     other.at("name").get<std::string>(), 100 * other.at("cpu").get<double>());
+      fmt::format_to(std::back_inserter(out), "    {}: {:.1f} % of the processors\n", shown(other.at("name")),
+                     100 * other.at("cpu").get<double>());
     }
   }
+  append_same_runs(out, receipt.at("subject").at("forms"));
   append_times(out, result.at("times"));
   append_pairs(out, result.at("pairs"));
   return fmt::to_string(out);

@@ -1,6 +1,8 @@
 """Answers to the recorded requests, and the ways to ask."""
 
 import json
+import os
+import subprocess
 import unittest
 
 import program
@@ -120,6 +122,24 @@ class Decide(ProgramTest):
         message = self.fail_with(1, *model, "--request", request)
         self.assertIn("leave --jsonl out", message)
         self.assertNotIn("leave --jsonl out", self.fail_with(1, *model, stdin='{"state": 1\n'))
+
+    def test_a_pipe_without_a_writer_is_waited_for_and_said_so(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        model = program.run_dir("kev-tiny-dense")
+        waiting = subprocess.Popen(
+            [program.PROGRAM, "decide", "--model", str(model), "--request", str(pipe)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.assertIn("nobody has written to", waiting.stderr.readline().decode())
+        pipe.write_bytes((program.ROOT / "examples" / "ticket.json").read_bytes())
+        out, errors = waiting.communicate(timeout=program.TIMEOUT)
+        self.assertEqual(waiting.returncode, 0, errors.decode())
+        self.assertIn("answers", json.loads(out))
+
+    def test_a_folder_of_requests_is_refused_with_advice(self):
+        said = self.fail_with(2, "decide", "--model", program.run_dir("kev-tiny-dense"), "--request", self.folder)
+        self.assertIn("a directory; expected a file of requests", said)
 
     def test_the_table_has_a_line_for_every_question(self):
         text = self.succeed(

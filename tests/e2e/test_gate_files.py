@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import os
 import pathlib
+import signal
+import subprocess
 import unittest
 
 import program
@@ -88,6 +91,62 @@ class GateFiles(ProgramTest):
         self.assertEqual((report["everywhere"]["result"], report["nowhere"]["result"]), ("FAIL", "PASS"))
         self.assertTrue(report["parts"])
         self.assertEqual([receipt["kind"] for receipt in self.receipts()], ["bisect"])
+
+    def sweep(self, *more):
+        gates = [GATES / f"op-{op}.json" for op in ("rope", "swiglu", "embed", "gated_delta_rule", "attention")]
+        return ["gate", "sweep", *gates, "--precision", "fp32", "--vary", "gated_delta_rule",
+                "--receipts", self.folder / "receipts", *more]  # fmt: skip
+
+    def test_a_sweep_that_is_stopped_keeps_the_rows_that_are_done(self):
+        sweep = subprocess.Popen(
+            [program.PROGRAM, *map(str, self.sweep("--out", self.folder / "out"))],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "ASSAY_SELECTION": "off"},
+        )  # fmt: skip
+        self.assertIn("sweep: row 1 of ", sweep.stderr.readline().decode())
+        sweep.send_signal(signal.SIGINT)
+        out, errors = sweep.communicate(timeout=program.TIMEOUT)
+        self.assertEqual(sweep.returncode, 2, errors.decode())
+        self.assertIn("stopped by a signal", errors.decode())
+        self.assertIn("INCOMPLETE: ", out.decode())
+        document = json.loads((self.folder / "out" / "sweep.json").read_text())
+        self.assertIn("rows done", document["incomplete"])
+        rows = document["result"]["rows"]
+        self.assertEqual(rows[0]["result"], "PASS")
+        self.assertIn("INCOMPLETE", (self.folder / "out" / "sweep.html").read_text())
+        self.assertIn("INCOMPLETE", (self.folder / "out" / "sweep.txt").read_text())
+        self.assertEqual([receipt["kind"] for receipt in self.receipts()], ["gate"] * len(rows))
+
+    def test_a_table_that_cannot_be_printed_leaves_no_receipt(self):
+        command = ["gate", "run", GATES / "op-rope.json", "--receipts", self.folder / "receipts"]
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [program.PROGRAM, *map(str, command)], stdout=full, stderr=subprocess.PIPE, timeout=program.TIMEOUT
+            )
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("standard output", done.stderr.decode())
+        self.assertEqual(self.receipts(), [])
+
+    def test_a_folder_that_takes_no_receipt_is_found_first(self):
+        (self.folder / "receipts").write_text("a file in the way")
+        for command in (self.sweep(), ["gate", "run", GATES / "op-rope.json", "--receipts", self.folder / "receipts"]):
+            done = program.assay(*command)
+            self.assertEqual((done.returncode, done.stdout), (2, b""))
+            self.assertIn("nothing was run yet", done.stderr.decode())
+
+    def test_names_from_files_steer_no_terminal(self):
+        gate = self.changed("op-rope.json", lambda gate: gate.update(name="x\x1b[2J\nPASS\u202e"))
+        fixture = self.folder / "f\x1b[31m.json"
+        fixture.write_text("{}")
+        for command in (
+            ("gate", "run", gate),
+            ("gate", "sweep", gate, "--precision", "fp32"),
+            ("gate", "run", gate, "--precision", "bf16", "--fixture", fixture),
+        ):
+            done = program.assay(*command)
+            for text in (done.stdout.decode(), done.stderr.decode()):
+                self.assertFalse(set("\x1b\u202e") & set(text), text)
+                self.assertNotIn("\nPASS\\x", text)
 
     def test_bad_gates_and_fixtures_are_errors_that_name_file_and_field(self):
         def expect(part, change, *options, gate="decision-fp32.json"):

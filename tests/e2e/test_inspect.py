@@ -80,6 +80,7 @@ class Inspect(ProgramTest):
         data[-2:] = b"\xff\x7f"  # a bf16 NaN
         weights.write_bytes(data)
         self.assertTrue(self.report(0, weights)["loads"])
+        self.assertIn("values were not read", self.succeed("inspect", weights))
         report = self.report(1, weights, "--check")
         self.assertIn("model.safetensors", report["problems"][0])
 

@@ -178,6 +178,22 @@ class Workflow(Repository):
         self.freeze(identifier)
         self.assertIn("new ID", self.refuse("freeze", identifier, "--gate", self.gate))
 
+    def test_what_is_wrong_with_a_rule_is_said_of_its_own_file(self):
+        identifier = self.new()
+        rule = self.folder / "rule.json"
+        clause = {"min_ratio": 1.05, "interval_excludes_1": True, "clean": True}
+        for change, words in (
+            ({"schema": None, "window": clause}, "no field 'schema'"),
+            ({"window": {**clause, "refuted_below": 2}}, "at most min_ratio"),
+            ({"window": {"min_ratio": 1.05}}, "no field 'interval_excludes_1'"),
+        ):
+            body = {"schema": "assay.rule/1", "gates": "all pass", **change}
+            rule.write_text(json.dumps({name: value for name, value in body.items() if value is not None}))
+            said = self.refuse("freeze", identifier, "--gate", self.gate, "--window", self.plan, "--rule", rule)
+            self.assertIn(str(rule), said)
+            self.assertIn(words, said)
+            self.assertNotIn("EXP-0001-", said)
+
     def test_the_page_has_every_experiment_and_needs_no_network(self):
         self.good_ledger()
         self.run_ledger("import", SEED, "--name", "ace-step")

@@ -12,6 +12,7 @@ import sys
 import time
 import unittest
 
+import program
 from program import DATA, PROGRAM, ROOT, TIMEOUT, ProgramTest
 
 
@@ -87,6 +88,10 @@ class Window(ProgramTest):
 
     def files(self):
         return sorted(path.name for path in self.receipts.glob("*")) if self.receipts.exists() else []
+
+    def short_plan(self, **fields):
+        items = [{"name": "norm", "op": "rms_norm", "sizes": {"rows": 8, "dim": 256}}]
+        return self.plan("short", items=items, **fields)
 
     def long_plan(self, name="long"):
         return self.plan(name, repetitions=10000)
@@ -190,6 +195,50 @@ class Window(ProgramTest):
         self.assertIn("cannot be written", errors.decode())
         self.assertEqual(self.files(), [earlier])
         self.assertEqual((self.receipts / earlier).read_bytes(), before)
+
+    def test_a_table_that_cannot_be_printed_leaves_no_receipt(self):
+        for more in ((), ("--json",)):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run(
+                    [PROGRAM, *map(str, self.arguments(self.short_plan(), *more))],
+                    stdout=full, stderr=subprocess.PIPE, timeout=TIMEOUT,
+                )  # fmt: skip
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("standard output", done.stderr.decode())
+            self.assertEqual(self.files(), [])
+
+    def test_a_folder_that_takes_no_receipt_is_found_before_the_window(self):
+        self.receipts.write_text("a file in the way")
+        started = time.monotonic()
+        done = program.assay(*self.arguments(self.long_plan()))
+        self.assertLess(time.monotonic() - started, TIMEOUT / 10)
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertIn("nothing was run yet", done.stderr.decode())
+
+    def test_a_receipt_that_cannot_be_written_does_not_take_the_table_away(self):
+        window = self.start(self.plan(repetitions=40))
+        self.wait_for_line(window, "timing")
+        self.receipts.rmdir()
+        self.receipts.write_text("a file in the way")
+        out, errors = window.communicate(timeout=TIMEOUT)
+        self.assertEqual(window.returncode, 2, errors.decode())
+        self.assertIn("against", out.decode())
+        self.assertIn(str(self.receipts), errors.decode())
+
+    def test_a_receipts_folder_that_was_taken_away_comes_back(self):
+        window = self.start(self.plan(repetitions=40))
+        self.wait_for_line(window, "timing")
+        self.receipts.rmdir()
+        _, errors = window.communicate(timeout=TIMEOUT)
+        self.assertEqual(window.returncode, 0, errors.decode())
+        self.assertEqual(len(self.files()), 1)
+
+    def test_two_names_for_one_run_are_pointed_out(self):
+        forms = [{"name": "a"}, {"name": "b\u202e", "threads": 0}, {"name": "c", "precision": "fp32"}]
+        out = self.succeed(*self.arguments(self.short_plan(forms=forms, repetitions=6)))
+        self.assertIn("a and b\\xe2\\x80\\xae are the same run by two names", out)
+        self.assertEqual(out.count("the same run"), 1)
+        self.assertNotIn("\u202e", out)
 
     def test_bad_plans_are_refused_by_file_and_field(self):
         message = self.fail_with(2, *self.arguments(self.plan(repetitons=4)))
