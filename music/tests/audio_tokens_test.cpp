@@ -24,17 +24,24 @@ class AudioTokens : public testing::Test {
     return codes;
   }
 
-  device::ThreadPool threads_{2};
-  ops::Selection forms_ = ops::select_forms(ops::Precision::fp32);
-  std::shared_ptr<const formats::TensorSource> tokenizer_weights_ = fixture::weights("audio_tokenizer");
-  std::shared_ptr<const formats::TensorSource> detokenizer_weights_ =
-      fixture::weights("audio_token_detokenizer");
-  AudioTokenConfig config_ =
-      parse_audio_tokenizer_config(fixture::config_text("audio_tokenizer"), "config.json");
-  AudioTokenizer tokenizer_{config_, *tokenizer_weights_, forms_, threads_};
-  AudioDetokenizer detokenizer_{
-      parse_audio_detokenizer_config(fixture::config_text("audio_token_detokenizer"), "config.json"),
-      *detokenizer_weights_, forms_, threads_};
+  /// Both are loaded once for all tests.
+  struct Parts {
+    device::ThreadPool threads{2};
+    ops::Selection forms = ops::select_forms(ops::Precision::fp32);
+    AudioTokenizer tokenizer{
+        parse_audio_tokenizer_config(fixture::config_text("audio_tokenizer"), "config.json"),
+        *fixture::weights("audio_tokenizer"), forms, threads};
+    AudioDetokenizer detokenizer{
+        parse_audio_detokenizer_config(fixture::config_text("audio_token_detokenizer"), "config.json"),
+        *fixture::weights("audio_token_detokenizer"), forms, threads};
+  };
+  static Parts& parts() {
+    static Parts parts;
+    return parts;
+  }
+
+  AudioTokenizer& tokenizer_ = parts().tokenizer;
+  AudioDetokenizer& detokenizer_ = parts().detokenizer;
 };
 
 TEST_F(AudioTokens, CodesEqualTheAuthors) {

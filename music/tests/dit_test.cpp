@@ -82,8 +82,12 @@ class DitTest : public testing::Test {
     return result;
   }
 
-  Dit make_dit(ops::Precision precision = ops::Precision::fp32) {
-    return Dit(config_, *weights_, ops::select_forms(precision), threads_);
+  /// Loaded once for all tests.
+  static Dit& shared_dit() {
+    static device::ThreadPool threads(2);
+    static Dit dit(parse_dit_config(fixture::config_text("transformer"), "config.json"),
+                   *fixture::weights("transformer"), ops::select_forms(ops::Precision::fp32), threads);
+    return dit;
   }
 
   static std::vector<float> run_alone(Dit& dit, const DitCase& input, const std::vector<float>& noisy,
@@ -114,17 +118,17 @@ class DitTest : public testing::Test {
 };
 
 TEST_F(DitTest, VelocitiesEqualTheAuthorsInEveryCase) {
-  Dit dit = make_dit();
+  Dit& dit = shared_dit();
   for (const std::string id : fixture::kCases) expect_velocities(dit, id, 1e-5);
 }
 
 TEST_F(DitTest, VelocitiesStayCloseInBf16) {
-  Dit dit = make_dit(ops::Precision::bf16);
+  Dit dit(config_, *weights_, ops::select_forms(ops::Precision::bf16), threads_);
   for (const std::string id : {"a", "b"}) expect_velocities(dit, id, 0.02);
 }
 
 TEST_F(DitTest, AllStepsEndAtTheAuthorsLatents) {
-  Dit dit = make_dit();
+  Dit& dit = shared_dit();
   const DitCase input = make_case("b");
   const PreparedCondition condition = dit.prepare(input.condition);
   std::vector<float> x = input.noise;
@@ -139,7 +143,7 @@ TEST_F(DitTest, AllStepsEndAtTheAuthorsLatents) {
 }
 
 TEST_F(DitTest, SongsOfOnePassAreTheSongsAlone) {
-  Dit dit = make_dit();
+  Dit& dit = shared_dit();
   std::vector<DitCase> inputs;
   std::vector<PreparedCondition> conditions;
   std::vector<std::vector<float>> velocities;
@@ -170,7 +174,7 @@ TEST_F(DitTest, ThreadsChangeNoBit) {
 }
 
 TEST_F(DitTest, ANewTimeChangesTheVelocityAndAnOldOneGivesTheSameBits) {
-  Dit dit = make_dit();
+  Dit& dit = shared_dit();
   const DitCase input = make_case("b");
   const PreparedCondition condition = dit.prepare(input.condition);
   const auto at = [&](float t, float r) {
@@ -185,7 +189,7 @@ TEST_F(DitTest, ANewTimeChangesTheVelocityAndAnOldOneGivesTheSameBits) {
 }
 
 TEST_F(DitTest, AShortSongAndEveryOddLengthRun) {
-  Dit dit = make_dit();
+  Dit& dit = shared_dit();
   DitCase input = make_case("c");
   for (const std::size_t frames : {1u, 2u, 3u, 31u, 32u, 33u}) {
     DitCase cut = input;
@@ -203,7 +207,7 @@ TEST_F(DitTest, AShortSongAndEveryOddLengthRun) {
 }
 
 TEST_F(DitTest, RefusesPartsThatDoNotFit) {
-  Dit dit = make_dit();
+  Dit& dit = shared_dit();
   const DitCase input = make_case("b");
   const PreparedCondition condition = dit.prepare(input.condition);
   std::vector<float> velocity(input.noise.size());
@@ -226,7 +230,7 @@ TEST_F(DitTest, RefusesPartsThatDoNotFit) {
 }
 
 TEST_F(DitTest, AVelocityThatIsNoNumberIsAnErrorThatSaysWhere) {
-  Dit dit = make_dit();
+  Dit& dit = shared_dit();
   DitCase input = make_case("b");
   const DitCase mate = make_case("a");
   input.noise[5] = std::numeric_limits<float>::infinity();
@@ -246,7 +250,7 @@ TEST_F(DitTest, AVelocityThatIsNoNumberIsAnErrorThatSaysWhere) {
 }
 
 TEST_F(DitTest, StopsOnRequest) {
-  Dit dit = make_dit();
+  Dit& dit = shared_dit();
   const DitCase input = make_case("b");
   const PreparedCondition condition = dit.prepare(input.condition);
   std::vector<float> velocity(input.noise.size());
