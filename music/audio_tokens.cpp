@@ -10,6 +10,9 @@
 namespace assay::music {
 namespace {
 
+constexpr const char* kTokenizerStage = "audio tokenizer";
+constexpr const char* kDetokenizerStage = "audio detokenizer";
+
 /// Windows run at once: rows enough for the products, few enough that ten minutes need no more memory than
 /// one.
 constexpr std::size_t kWindowsAtOnce = 256;
@@ -101,8 +104,9 @@ std::vector<float> Quantizer::embed(std::span<const std::int32_t> codes) const {
 }
 
 AudioTokenizer::AudioTokenizer(const AudioTokenConfig& config, const formats::TensorSource& source,
-                               const ops::Selection& forms, device::ThreadPool& threads)
-    : AudioTokenizer(config, WeightLoader(source, *forms.matmul), forms, threads) {}
+                               const ops::Selection& forms, device::ThreadPool& threads,
+                               const std::stop_token& stop)
+    : AudioTokenizer(config, WeightLoader(source, *forms.matmul, {stop, kTokenizerStage}), forms, threads) {}
 
 AudioTokenizer::AudioTokenizer(const AudioTokenConfig& config, const WeightLoader& loader,
                                const ops::Selection& forms, device::ThreadPool& threads)
@@ -119,7 +123,8 @@ AudioTokenizer::AudioTokenizer(const AudioTokenConfig& config, const WeightLoade
       quantizer_(config, loader.source(), "quantizer.") {}
 
 std::vector<std::int32_t> AudioTokenizer::encode(std::span<const float> latents,
-                                                 std::span<const float> silence) {
+                                                 std::span<const float> silence,
+                                                 const std::stop_token& stop) {
   const std::size_t channels = config_.latent_width;
   const std::size_t window = config_.pool_window;
   const std::size_t frames = count_token_rows(latents, channels, "audio tokenizer: latents");
@@ -138,13 +143,14 @@ std::vector<std::int32_t> AudioTokenizer::encode(std::span<const float> latents,
   for (std::size_t first = 0; first < windows; first += kWindowsAtOnce) {
     const std::size_t count = std::min(kWindowsAtOnce, windows - first);
     const std::vector<std::int32_t> part = encode_windows(
-        std::span(padded).subspan(first * window * channels, count * window * channels), count);
+        std::span(padded).subspan(first * window * channels, count * window * channels), count, stop);
     codes.insert(codes.end(), part.begin(), part.end());
   }
   return codes;
 }
 
-std::vector<std::int32_t> AudioTokenizer::encode_windows(std::span<const float> latents, std::size_t count) {
+std::vector<std::int32_t> AudioTokenizer::encode_windows(std::span<const float> latents, std::size_t count,
+                                                         const std::stop_token& stop) {
   const device::Arena::Scope scope(arena_);
   const ops::Context context{threads_, arena_};
   const std::size_t channels = config_.latent_width;
@@ -162,13 +168,13 @@ std::vector<std::int32_t> AudioTokenizer::encode_windows(std::span<const float> 
     std::copy_n(embedded.data() + i * window * width, window * width, to + width);
   }
   const std::vector<std::size_t> lengths(count, window + 1);
-  pooler_.run(context, forms_, lengths, rows);
+  pooler_.run(context, forms_, lengths, rows, {stop, kTokenizerStage});
   // What stands at the special token pools its window.
   const std::span<float> pooled = projected.first(count * width);
   for (std::size_t i = 0; i < count; ++i) {
     std::copy_n(rows.data() + i * (window + 1) * width, width, pooled.data() + i * width);
   }
-  check_finite(pooled, "audio tokenizer");
+  check_finite(pooled, kTokenizerStage);
   return quantizer_.quantize(pooled);
 }
 
@@ -177,8 +183,10 @@ std::size_t AudioTokenizer::weight_bytes() const {
 }
 
 AudioDetokenizer::AudioDetokenizer(const AudioTokenConfig& config, const formats::TensorSource& source,
-                                   const ops::Selection& forms, device::ThreadPool& threads)
-    : AudioDetokenizer(config, WeightLoader(source, *forms.matmul), forms, threads) {}
+                                   const ops::Selection& forms, device::ThreadPool& threads,
+                                   const std::stop_token& stop)
+    : AudioDetokenizer(config, WeightLoader(source, *forms.matmul, {stop, kDetokenizerStage}), forms,
+                       threads) {}
 
 AudioDetokenizer::AudioDetokenizer(const AudioTokenConfig& config, const WeightLoader& loader,
                                    const ops::Selection& forms, device::ThreadPool& threads)
@@ -193,7 +201,7 @@ AudioDetokenizer::AudioDetokenizer(const AudioTokenConfig& config, const WeightL
       stack_(loader, config.stack, ""),
       projection_(loader.linear("proj_out", config.latent_width, config.stack.block.hidden_size)) {}
 
-std::vector<float> AudioDetokenizer::decode(std::span<const float> rows) {
+std::vector<float> AudioDetokenizer::decode(std::span<const float> rows, const std::stop_token& stop) {
   const std::size_t window = config_.pool_window;
   const std::size_t channels = config_.latent_width;
   const std::size_t width = config_.stack.block.hidden_size;
@@ -208,11 +216,11 @@ std::vector<float> AudioDetokenizer::decode(std::span<const float> rows) {
                {spread.data(), window * width});
     spread_windows(spread, window, special_tokens_);
     const std::vector<std::size_t> lengths(count, window);
-    stack_.run(context, forms_, lengths, spread);
+    stack_.run(context, forms_, lengths, spread, {stop, kDetokenizerStage});
     run_linear(context, projection_, {spread.data(), width}, count * window,
                {latents.data() + first * window * channels, channels});
   }
-  check_finite(latents, "audio detokenizer");
+  check_finite(latents, kDetokenizerStage);
   return latents;
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 #include "device/arena.hpp"
@@ -48,12 +49,13 @@ class AudioTokenizer {
   /// Reads "audio_acoustic_proj.…", "attention_pooler.…", "quantizer.…"; nothing of `source` is read later.
   /// Throws Error(missing | mismatch | non_finite) naming tensor and file.
   AudioTokenizer(const AudioTokenConfig& config, const formats::TensorSource& source,
-                 const ops::Selection& forms, device::ThreadPool& threads);
+                 const ops::Selection& forms, device::ThreadPool& threads, const std::stop_token& stop = {});
 
   /// One code for every pool_window frames of latents [frames, latent_width]. A last window that is not whole
   /// is filled up with the first frames of `silence` [≥ pool_window − 1 frames, latent_width]. Throws
   /// Error(mismatch) for latents of another width or none, Error(non_finite).
-  std::vector<std::int32_t> encode(std::span<const float> latents, std::span<const float> silence);
+  std::vector<std::int32_t> encode(std::span<const float> latents, std::span<const float> silence,
+                                   const std::stop_token& stop = {});
 
   const Quantizer& quantizer() const { return quantizer_; }
   std::size_t weight_bytes() const;
@@ -62,7 +64,8 @@ class AudioTokenizer {
   AudioTokenizer(const AudioTokenConfig& config, const WeightLoader& loader, const ops::Selection& forms,
                  device::ThreadPool& threads);
   /// The codes of `count` whole windows.
-  std::vector<std::int32_t> encode_windows(std::span<const float> latents, std::size_t count);
+  std::vector<std::int32_t> encode_windows(std::span<const float> latents, std::size_t count,
+                                           const std::stop_token& stop);
 
   AudioTokenConfig config_;
   ops::Selection forms_;
@@ -80,11 +83,12 @@ class AudioDetokenizer {
  public:
   /// Reads "embed_tokens.…", "special_tokens", "layers.…", "norm.weight", "proj_out.…"; as AudioTokenizer.
   AudioDetokenizer(const AudioTokenConfig& config, const formats::TensorSource& source,
-                   const ops::Selection& forms, device::ThreadPool& threads);
+                   const ops::Selection& forms, device::ThreadPool& threads,
+                   const std::stop_token& stop = {});
 
   /// Latents [rows · pool_window, latent_width] of a quantizer's rows [rows, hidden_size]. Throws
   /// Error(mismatch) for rows of another width or none, Error(non_finite).
-  std::vector<float> decode(std::span<const float> rows);
+  std::vector<float> decode(std::span<const float> rows, const std::stop_token& stop = {});
 
   std::size_t weight_bytes() const;
 

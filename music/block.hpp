@@ -56,11 +56,12 @@ struct BlockOutput {
 
 /// Runs the parts over the rows of one or several sequences, one after the other, each with positions of its
 /// own. A row's result does not depend on the other sequences or on the number of threads. Activations are
-/// allocated from the context's arena when it is made and live as long as the enclosing Scope.
+/// allocated from the context's arena when it is made and live as long as the enclosing Scope. `stop` is
+/// looked at between the parts' steps: Error(cancelled).
 class BlockRunner {
  public:
   BlockRunner(const BlockConfig& config, const ops::Selection& forms, const ops::Context& context,
-              std::span<const std::size_t> lengths);
+              std::span<const std::size_t> lengths, StopPoint stop = {});
 
   std::size_t rows() const { return rows_; }
 
@@ -82,12 +83,15 @@ class BlockRunner {
   void rotate(float* x, std::size_t heads, std::size_t stride) const;
   void attend(ops::AttentionMask mask, std::size_t q_stride,
               std::span<const ops::AttentionSegment> segments) const;
+  /// The same where every query sees everything, some queries at a time.
+  void attend_fully(std::size_t q_stride, std::span<const ops::AttentionSegment> segments) const;
   void project_out(const ops::MatmulWeight& weights, const BlockOutput& y) const;
 
   const BlockConfig& config_;
   const ops::Selection& forms_;
   const ops::Context& context_;
   std::span<const std::size_t> lengths_;
+  StopPoint stop_;
   std::size_t rows_ = 0;
   std::span<float> projection_;  ///< [rows, q | k | v]
   std::span<float> mixed_;       ///< [rows, heads · head_dim]

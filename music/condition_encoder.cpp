@@ -9,6 +9,8 @@
 namespace assay::music {
 namespace {
 
+constexpr const char* kConditionStage = "condition encoder";
+
 /// Rows of one of the inputs, of which there is at least one.
 std::size_t count_rows(std::span<const float> values, std::size_t width, const std::string& what) {
   if (!values.empty() && values.size() % width == 0) return values.size() / width;
@@ -20,8 +22,10 @@ std::size_t count_rows(std::span<const float> values, std::size_t width, const s
 }  // namespace
 
 ConditionEncoder::ConditionEncoder(const ConditionConfig& config, const formats::TensorSource& source,
-                                   const ops::Selection& forms, device::ThreadPool& threads)
-    : ConditionEncoder(config, WeightLoader(source, *forms.matmul), forms, threads) {}
+                                   const ops::Selection& forms, device::ThreadPool& threads,
+                                   const std::stop_token& stop)
+    : ConditionEncoder(config, WeightLoader(source, *forms.matmul, {stop, kConditionStage}), forms, threads) {
+}
 
 ConditionEncoder::ConditionEncoder(const ConditionConfig& config, const WeightLoader& loader,
                                    const ops::Selection& forms, device::ThreadPool& threads)
@@ -36,7 +40,7 @@ ConditionEncoder::ConditionEncoder(const ConditionConfig& config, const WeightLo
       null_condition_(
           loader.values("null_condition_emb", std::array<std::uint64_t, 3>{1, 1, hidden_size()})) {}
 
-std::vector<float> ConditionEncoder::encode(const ConditionInput& input) {
+std::vector<float> ConditionEncoder::encode(const ConditionInput& input, const std::stop_token& stop) {
   const std::size_t lyrics = count_rows(input.lyrics, config_.text_width, "lyrics");
   const std::size_t text = count_rows(input.text, config_.text_width, "text");
   const std::size_t frames = count_rows(input.timbre, config_.timbre_width, "timbre");
@@ -49,12 +53,12 @@ std::vector<float> ConditionEncoder::encode(const ConditionInput& input) {
   const std::span<float> lyric_rows = std::span(rows).first(lyrics * width);
   run_linear(context, lyric_embedding_, {input.lyrics.data(), config_.text_width}, lyrics,
              {lyric_rows.data(), width});
-  lyric_encoder_.run(context, forms_, std::array{lyrics}, lyric_rows);
+  lyric_encoder_.run(context, forms_, std::array{lyrics}, lyric_rows, {stop, kConditionStage});
 
   const std::span<float> timbre_rows = arena_.allocate<float>(frames * width);
   run_linear(context, timbre_embedding_, {input.timbre.data(), config_.timbre_width}, frames,
              {timbre_rows.data(), width});
-  timbre_encoder_.run(context, forms_, std::array{frames}, timbre_rows);
+  timbre_encoder_.run(context, forms_, std::array{frames}, timbre_rows, {stop, kConditionStage});
   // The first position pools the reference (AceStepTimbreEncoder.forward).
   std::ranges::copy(timbre_rows.first(width), lyric_rows.end());
 
@@ -62,7 +66,7 @@ std::vector<float> ConditionEncoder::encode(const ConditionInput& input) {
                         .m = text,
                         .w = &text_projector_,
                         .y = {rows.data() + (lyrics + 1) * width, width}});
-  check_finite(rows, "condition encoder");
+  check_finite(rows, kConditionStage);
   return rows;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 #include "device/arena.hpp"
@@ -28,17 +29,19 @@ struct ConditionInput {
 class ConditionEncoder {
  public:
   /// Reads "text_projector.…", "lyric_encoder.…", "timbre_encoder.…" and "null_condition_emb"; nothing of
-  /// `source` is read later. Throws Error(missing | mismatch | non_finite) naming tensor and file.
+  /// `source` is read later. Throws Error(missing | mismatch | non_finite) naming tensor and file,
+  /// Error(cancelled) where `stop` asks.
   ConditionEncoder(const ConditionConfig& config, const formats::TensorSource& source,
-                   const ops::Selection& forms, device::ThreadPool& threads);
+                   const ops::Selection& forms, device::ThreadPool& threads,
+                   const std::stop_token& stop = {});
 
   /// Rows of `hidden_size`: the lyrics', one of the timbre, the text's. At least one token of text and of
   /// lyrics and one frame of timbre. Throws Error(mismatch) for rows of another width or none,
   /// Error(non_finite) naming the stage.
-  std::vector<float> encode(const ConditionInput& input);
+  std::vector<float> encode(const ConditionInput& input, const std::stop_token& stop = {});
 
-  /// The learned row that stands for no condition, [hidden_size]. The authors repeat it as often as the condition has
-  /// rows; attention over equal rows is attention over one, so one is enough.
+  /// The learned row that stands for no condition, [hidden_size]. The authors repeat it as often as the
+  /// condition has rows; attention over equal rows is attention over one, so one is enough.
   std::span<const float> null_condition() const { return null_condition_; }
 
   std::size_t hidden_size() const { return config_.block.hidden_size; }

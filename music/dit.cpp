@@ -12,6 +12,8 @@
 namespace assay::music {
 namespace {
 
+constexpr const char* kDitStage = "DiT";
+
 std::string layer_name(std::size_t index) {
   return "layers." + std::to_string(index) + ".";
 }
@@ -158,9 +160,13 @@ struct Dit::Impl {
 };
 
 Dit::Dit(const DitConfig& config, const formats::TensorSource& source, const ops::Selection& forms,
-         device::ThreadPool& threads, const std::function<void(std::size_t, std::size_t)>& progress)
-    : impl_(new Impl{
-          config, forms, threads, {}, load_dit(config, WeightLoader(source, *forms.matmul), progress)}) {}
+         device::ThreadPool& threads, const std::function<void(std::size_t, std::size_t)>& progress,
+         const std::stop_token& stop)
+    : impl_(new Impl{config,
+                     forms,
+                     threads,
+                     {},
+                     load_dit(config, WeightLoader(source, *forms.matmul, {stop, kDitStage}), progress)}) {}
 
 Dit::~Dit() = default;
 
@@ -172,7 +178,7 @@ std::size_t Dit::weight_bytes() const noexcept {
   return impl_->weights.bytes;
 }
 
-PreparedCondition Dit::prepare(std::span<const float> condition) {
+PreparedCondition Dit::prepare(std::span<const float> condition, const std::stop_token& stop) {
   const DitConfig& config = impl_->config;
   const std::size_t rows = condition.size() / config.condition_size;
   if (rows == 0 || condition.size() % config.condition_size != 0) {
@@ -191,6 +197,7 @@ PreparedCondition Dit::prepare(std::span<const float> condition) {
   const std::size_t layer_size = rows * cross_key_width(config);
   prepared.keys = device::Buffer<float>(impl_->weights.layers.size() * layer_size);
   for (std::size_t i = 0; i < impl_->weights.layers.size(); ++i) {
+    StopPoint{stop, kDitStage}.check();
     project_cross_keys(context, impl_->forms, config.stack.block, impl_->weights.layers[i].cross_attention,
                        embedded.data(), rows, prepared.keys.data() + i * layer_size);
   }
@@ -217,13 +224,9 @@ void Dit::velocity(float t, float r, std::span<const DitSong> songs, const std::
 
   impl.arena.reserve(DitPass::arena_bytes(impl.config, frames));
   const device::Arena::Scope scope(impl.arena);
-  DitPass pass(impl.config, impl.weights, impl.forms, context, songs, frames);
+  DitPass pass(impl.config, impl.weights, impl.forms, context, songs, frames, {stop, kDitStage});
   pass.patch_in();
   for (std::size_t i = 0; i < impl.weights.layers.size(); ++i) {
-    if (stop.stop_requested()) {
-      throw Error(ErrorKind::cancelled,
-                  {.where = "DiT, layer " + std::to_string(i), .found = "stopped on request"});
-    }
     pass.layer(i, modulation.rows);
   }
   pass.patch_out(modulation.embedding);

@@ -42,7 +42,8 @@ class Dit {
   /// Reads and packs every tensor (diffusers' names); nothing of `source` is read later. `progress(done,
   /// total)` counts layers. Throws Error(missing | mismatch | non_finite) naming tensor and file.
   Dit(const DitConfig& config, const formats::TensorSource& source, const ops::Selection& forms,
-      device::ThreadPool& threads, const std::function<void(std::size_t, std::size_t)>& progress = nullptr);
+      device::ThreadPool& threads, const std::function<void(std::size_t, std::size_t)>& progress = nullptr,
+      const std::stop_token& stop = {});
   ~Dit();
   Dit(const Dit&) = delete;
   Dit& operator=(const Dit&) = delete;
@@ -50,7 +51,7 @@ class Dit {
   const DitConfig& config() const noexcept;
 
   /// Condition rows [rows, condition_size], at least one. Throws Error(mismatch) for another width.
-  PreparedCondition prepare(std::span<const float> condition);
+  PreparedCondition prepare(std::span<const float> condition, const std::stop_token& stop = {});
 
   /// The velocity of every song at time t, with r the end of the step as the time embedding sees it (r = t
   /// for what is released). Songs may have different lengths; one whose frames do not fill its last patch is

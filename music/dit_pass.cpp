@@ -26,14 +26,14 @@ std::size_t cross_key_width(const DitConfig& config) {
 
 DitPass::DitPass(const DitConfig& config, const DitWeights& weights, const ops::Selection& forms,
                  const ops::Context& context, std::span<const DitSong> songs,
-                 std::span<const std::size_t> frames)
+                 std::span<const std::size_t> frames, const StopPoint& stop)
     : config_(config),
       weights_(weights),
       context_(context),
       songs_(songs),
       frames_(frames),
       tokens_(count_tokens(config, frames)),
-      block_(config.stack.block, forms, context, tokens_) {
+      block_(config.stack.block, forms, context, tokens_, stop) {
   const std::size_t hidden = block_.rows() * config.stack.block.hidden_size;
   patches_ = context.arena.allocate<float>(block_.rows() * patch_width(config));
   hidden_ = context.arena.allocate<float>(hidden);

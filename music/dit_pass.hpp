@@ -43,7 +43,8 @@ class DitPass {
  public:
   /// frames[i] are those of songs[i].
   DitPass(const DitConfig& config, const DitWeights& weights, const ops::Selection& forms,
-          const ops::Context& context, std::span<const DitSong> songs, std::span<const std::size_t> frames);
+          const ops::Context& context, std::span<const DitSong> songs, std::span<const std::size_t> frames,
+          const StopPoint& stop);
 
   void patch_in();
   /// `modulation`: the six rows of the time.

@@ -1,10 +1,6 @@
 #include "music/encoder_layer.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
-
-#include "base/error.hpp"
 
 namespace assay::music {
 namespace {
@@ -31,9 +27,10 @@ EncoderStack::EncoderStack(const WeightLoader& loader, StackConfig config, const
 }
 
 void EncoderStack::run(const ops::Context& context, const ops::Selection& forms,
-                       std::span<const std::size_t> lengths, std::span<float> x) const {
+                       std::span<const std::size_t> lengths, std::span<float> x,
+                       const StopPoint& stop) const {
   const device::Arena::Scope scope(context.arena);
-  const BlockRunner block(config_.block, forms, context, lengths);
+  const BlockRunner block(config_.block, forms, context, lengths, stop);
   const std::span<float> normed = context.arena.allocate<float>(x.size());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const EncoderLayer& layer = layers_[i];
@@ -53,18 +50,6 @@ std::size_t EncoderStack::weight_bytes() const {
              layer.mlp.gate_up.data.bytes() + layer.mlp.down.data.bytes();
   }
   return bytes;
-}
-
-void check_finite(std::span<const float> values, const std::string& stage) {
-  const auto bad = std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
-  if (bad == values.end()) return;
-  throw Error(
-      ErrorKind::non_finite,
-      {.where = stage,
-       .found = "a NaN or infinity at value " + std::to_string(bad - values.begin()) + " of " +
-                std::to_string(values.size()),
-       .advice =
-           "the weights overflow in this precision: run with --precision fp32 or check the checkpoint"});
 }
 
 }  // namespace assay::music

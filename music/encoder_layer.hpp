@@ -30,7 +30,7 @@ class EncoderStack {
   /// Runs the rows of sequences of these lengths, one after the other, in place: x is [Σ lengths, hidden] and
   /// ends as the final norm's output. A row's bits depend on its own sequence alone.
   void run(const ops::Context& context, const ops::Selection& forms, std::span<const std::size_t> lengths,
-           std::span<float> x) const;
+           std::span<float> x, const StopPoint& stop) const;
 
   std::size_t weight_bytes() const;
 
@@ -39,8 +39,5 @@ class EncoderStack {
   std::vector<EncoderLayer> layers_;
   std::vector<float> norm_;
 };
-
-/// Error(non_finite) that names the stage where any of the values is a NaN or infinity.
-void check_finite(std::span<const float> values, const std::string& stage);
 
 }  // namespace assay::music

@@ -12,6 +12,7 @@ void run_linear(const ops::Context& context, const Linear& linear, ops::Rows<con
 }
 
 std::vector<float> WeightLoader::values(const std::string& name, std::span<const std::uint64_t> shape) const {
+  stop_.check();
   std::vector<float> values = formats::read_tensor(source_, name, shape);
   source_.release(name);
   return values;
@@ -22,6 +23,7 @@ std::vector<float> WeightLoader::vector(const std::string& name, std::size_t siz
 }
 
 ops::MatmulWeight WeightLoader::product(const std::vector<Part>& parts, std::size_t k) const {
+  stop_.check();
   std::size_t n = 0;
   for (const Part& part : parts) {
     formats::require(source_, part.name, std::array<std::uint64_t, 2>{part.rows, k});

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/tensor_source.hpp"
+#include "music/checks.hpp"
 #include "ops/matmul/matmul.hpp"
 
 namespace assay::music {
@@ -25,8 +27,9 @@ void run_linear(const ops::Context& context, const Linear& linear, ops::Rows<con
 /// read. Names are diffusers'. Everything throws as formats::require and TensorSource::read_rows do.
 class WeightLoader {
  public:
-  WeightLoader(const formats::TensorSource& source, const ops::MatmulForm& form)
-      : source_(source), form_(form) {}
+  /// `stop` is looked at before each tensor: Error(cancelled).
+  WeightLoader(const formats::TensorSource& source, const ops::MatmulForm& form, StopPoint stop = {})
+      : source_(source), form_(form), stop_(std::move(stop)) {}
 
   /// One tensor of a fused product: its rows follow those of the part before it.
   struct Part {
@@ -54,6 +57,7 @@ class WeightLoader {
 
   const formats::TensorSource& source_;
   const ops::MatmulForm& form_;
+  StopPoint stop_;
 };
 
 }  // namespace assay::music

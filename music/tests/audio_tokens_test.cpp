@@ -125,5 +125,12 @@ TEST_F(AudioTokens, RefusesWhatDoesNotFit) {
   EXPECT_THROW(detokenizer_.decode({}), Error);
 }
 
+TEST_F(AudioTokens, StopOnRequest) {
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_THROW(tokenizer_.encode(fixture::silence(5), fixture::silence(5), stop.get_token()), Error);
+  EXPECT_THROW(detokenizer_.decode(std::vector<float>(256), stop.get_token()), Error);
+}
+
 }  // namespace
 }  // namespace assay::music

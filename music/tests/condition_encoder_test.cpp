@@ -99,5 +99,23 @@ TEST_F(ConditionEncoderTest, RefusesRowsThatDoNotFitAndNumbersThatAreNone) {
   }
 }
 
+TEST_F(ConditionEncoderTest, StopsOnRequest) {
+  std::stop_source stop;
+  ConditionEncoder encoder(config_, *weights_, ops::select_forms(ops::Precision::fp32), threads_,
+                           stop.get_token());
+  stop.request_stop();
+  const std::vector<float> row(kTextWidth, 0.1f);
+  const std::vector<float> timbre(64, 0.1f);
+  try {
+    encoder.encode({.text = row, .lyrics = row, .timbre = timbre}, stop.get_token());
+    FAIL() << "it went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::cancelled);
+  }
+  EXPECT_THROW(ConditionEncoder(config_, *weights_, ops::select_forms(ops::Precision::fp32), threads_,
+                                stop.get_token()),
+               Error);
+}
+
 }  // namespace
 }  // namespace assay::music

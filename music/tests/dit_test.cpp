@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -249,20 +250,53 @@ TEST_F(DitTest, AVelocityThatIsNoNumberIsAnErrorThatSaysWhere) {
   }
 }
 
-TEST_F(DitTest, StopsOnRequest) {
+TEST_F(DitTest, StopsOnRequestWhileItLoadsPreparesAndRuns) {
   Dit& dit = shared_dit();
   const DitCase input = make_case("b");
   const PreparedCondition condition = dit.prepare(input.condition);
   std::vector<float> velocity(input.noise.size());
   std::stop_source stop;
   stop.request_stop();
-  try {
-    dit.velocity(1, 1, std::vector<DitSong>{{input.context, input.noise, &condition, velocity}},
-                 stop.get_token());
-    FAIL() << "it went on";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::cancelled);
+  const std::stop_token token = stop.get_token();
+  const auto expect_stop = [](const std::function<void()>& body) {
+    try {
+      body();
+      ADD_FAILURE() << "it went on";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::cancelled);
+      EXPECT_EQ(error.parts().where, "DiT");
+    }
+  };
+  expect_stop([&] { const Dit unfinished(config_, *weights_, forms_, threads_, nullptr, token); });
+  expect_stop([&] { dit.prepare(input.condition, token); });
+  expect_stop([&] {
+    dit.velocity(1, 1, std::vector<DitSong>{{input.context, input.noise, &condition, velocity}}, token);
+  });
+}
+
+TEST_F(DitTest, ALongSongIsTheSameWhereverItsPiecesBegin) {
+  // More rows than attend to everything at once, and than the feed-forward takes at once.
+  Dit& dit = shared_dit();
+  const std::size_t frames = 2070;
+  DitCase input = make_case("b");
+  std::vector<float> context;
+  std::vector<float> noise;
+  while (noise.size() < frames * kLatent) {
+    context.insert(context.end(), input.context.begin(), input.context.end());
+    noise.insert(noise.end(), input.noise.begin(), input.noise.end());
   }
+  context.resize(frames * 2 * kLatent);
+  noise.resize(frames * kLatent);
+  const PreparedCondition condition = dit.prepare(input.condition);
+  std::vector<float> alone(noise.size());
+  dit.velocity(1, 1, std::vector<DitSong>{{context, noise, &condition, alone}});
+  // Behind another song the same rows fall into other pieces.
+  std::vector<float> behind(noise.size());
+  std::vector<float> mate(input.noise.size());
+  dit.velocity(1, 1,
+               std::vector<DitSong>{{input.context, input.noise, &condition, mate},
+                                    {context, noise, &condition, behind}});
+  EXPECT_EQ(alone, behind);
 }
 
 }  // namespace
