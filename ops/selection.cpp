@@ -22,13 +22,14 @@ struct DefaultOrder {
   Order bf16;
 };
 
-// What runs without a selection made from receipts: by instruction set, fastest first. Only matmul has forms
-// of its own at bf16; the rest is fp32 in both.
+// What runs without a selection made from receipts: by instruction set, fastest first. Only matmul and the
+// convolutions have forms of their own at bf16; the rest is fp32 in both.
 constexpr Order kVectorFirst = {"vector", "reference"};
 // Measured in gated_delta_rule/README.md: the shortest chunk is the fastest at every length there.
 constexpr Order kGatedDeltaRule = {"chunk_16", "vector", "reference"};
+constexpr Order kBf16Products = {"amx_bf16", "avx512_bf16", "vector_bf16", "reference_bf16"};
 constexpr auto kDefaultOrders = std::to_array<DefaultOrder>({
-    {"matmul", kVectorFirst, {"amx_bf16", "avx512_bf16", "vector_bf16", "reference_bf16"}},
+    {"matmul", kVectorFirst, kBf16Products},
     {"gated_delta_rule", kGatedDeltaRule, kGatedDeltaRule},
     {"causal_conv1d", kVectorFirst, kVectorFirst},
     {"attention", kVectorFirst, kVectorFirst},
@@ -36,6 +37,9 @@ constexpr auto kDefaultOrders = std::to_array<DefaultOrder>({
     {"rope", kVectorFirst, kVectorFirst},
     {"swiglu", kVectorFirst, kVectorFirst},
     {"embed", kVectorFirst, kVectorFirst},
+    {"conv1d", kVectorFirst, kBf16Products},
+    {"conv_transpose1d", kVectorFirst, kBf16Products},
+    {"snake", kVectorFirst, kVectorFirst},
 });
 
 /// visit(op name, its forms, its place in the selection) for each op.
@@ -49,6 +53,9 @@ void for_each_op(AnySelection& selection, const Visit& visit) {
   visit("rope", rope_forms(), selection.rope);
   visit("swiglu", swiglu_forms(), selection.swiglu);
   visit("embed", embed_forms(), selection.embed);
+  visit("conv1d", conv1d_forms(), selection.conv1d);
+  visit("conv_transpose1d", conv_transpose1d_forms(), selection.conv_transpose1d);
+  visit("snake", snake_forms(), selection.snake);
 }
 
 const Order& default_order(std::string_view op, Precision precision) {
@@ -97,6 +104,12 @@ std::string lacking(const FormInfo& info, device::CpuFeatureSet machine) {
   return needs + ", which this processor (" + device::cpu_model_name() + ") lacks";
 }
 
+/// Of an op with forms at both precisions a run uses those of its own.
+template <class Form>
+bool has_forms_by_precision(std::span<const Form> forms) {
+  return std::ranges::any_of(forms, [](const Form& form) { return form.info.precision == Precision::bf16; });
+}
+
 template <class Form>
 const Form* overriding_form(std::string_view op, std::span<const Form> forms, std::string_view name,
                             Precision precision) {
@@ -111,7 +124,7 @@ const Form* overriding_form(std::string_view op, std::span<const Form> forms, st
                                          .found = lacking(form->info, device::cpu_features()),
                                          .advice = "see `assay forms --why`"});
   }
-  if (op == "matmul" && form->info.precision != precision) {
+  if (has_forms_by_precision(forms) && form->info.precision != precision) {
     throw Error(ErrorKind::mismatch,
                 {.where = flag(op, name),
                  .found = "a form of precision " + std::string(to_string(form->info.precision)),

@@ -7,11 +7,14 @@
 
 #include "ops/attention/attention.hpp"
 #include "ops/causal_conv1d/causal_conv1d.hpp"
+#include "ops/conv1d/conv1d.hpp"
+#include "ops/conv_transpose1d/conv_transpose1d.hpp"
 #include "ops/embed/embed.hpp"
 #include "ops/gated_delta_rule/gated_delta_rule.hpp"
 #include "ops/matmul/matmul.hpp"
 #include "ops/rms_norm/rms_norm.hpp"
 #include "ops/rope/rope.hpp"
+#include "ops/snake/snake.hpp"
 #include "ops/swiglu/swiglu.hpp"
 
 namespace assay::ops {
@@ -26,6 +29,9 @@ struct Selection {
   const RopeForm* rope = nullptr;
   const SwigluForm* swiglu = nullptr;
   const EmbedForm* embed = nullptr;
+  const Conv1dForm* conv1d = nullptr;
+  const ConvTranspose1dForm* conv_transpose1d = nullptr;
+  const SnakeForm* snake = nullptr;
 };
 
 /// Op name to form name, as `--form op=name` gives them.
@@ -35,8 +41,8 @@ using FormOverrides = std::map<std::string, std::string, std::less<>>;
 /// run; an override replaces it. The choice never depends on a call's shape: an answer's bits must not
 /// depend on what else is in the batch.
 /// Throws Error(invalid_argument) for an unknown op or form (listing those there are), Error(unsupported)
-/// for a form whose instruction sets this machine lacks, Error(mismatch) for a matmul form of the other
-/// precision.
+/// for a form whose instruction sets this machine lacks, Error(mismatch) for a form of the other precision
+/// where the op has forms at both.
 Selection select_forms(Precision precision, const FormOverrides& overrides = {});
 
 /// A row of `assay forms`.

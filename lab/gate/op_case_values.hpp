@@ -67,5 +67,8 @@ std::vector<std::unique_ptr<OpCase>> rms_norm_cases(Draw draw);
 std::vector<std::unique_ptr<OpCase>> rope_cases(Draw draw);
 std::vector<std::unique_ptr<OpCase>> swiglu_cases(Draw draw);
 std::vector<std::unique_ptr<OpCase>> embed_cases(Draw draw);
+std::vector<std::unique_ptr<OpCase>> conv1d_cases(Draw draw);
+std::vector<std::unique_ptr<OpCase>> conv_transpose1d_cases(Draw draw);
+std::vector<std::unique_ptr<OpCase>> snake_cases(Draw draw);
 
 }  // namespace assay::lab

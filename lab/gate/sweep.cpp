@@ -56,7 +56,8 @@ bool is_taps(const std::filesystem::path& fixture) {
 
 /// Ops that no layer of the model runs.
 std::set<std::string> idle_ops(const formats::ModelConfig& config) {
-  std::set<std::string> idle{"gated_delta_rule", "causal_conv1d", "attention", "rope"};
+  std::set<std::string> idle{"gated_delta_rule", "causal_conv1d",    "attention", "rope",
+                             "conv1d",           "conv_transpose1d", "snake"};
   for (const formats::LayerType type : config.layers) {
     for (const char* op : type == formats::LayerType::linear_attention
                               ? std::array{"gated_delta_rule", "causal_conv1d"}

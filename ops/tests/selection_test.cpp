@@ -46,13 +46,18 @@ TEST(Selection, EveryOpHasAFormThatRunsHereAtBothPrecisions) {
     EXPECT_NE(selection.rope, nullptr);
     EXPECT_NE(selection.swiglu, nullptr);
     EXPECT_NE(selection.embed, nullptr);
+    EXPECT_NE(selection.snake, nullptr);
+    ASSERT_NE(selection.conv1d, nullptr);
+    EXPECT_EQ(selection.conv1d->info.precision, precision);
+    ASSERT_NE(selection.conv_transpose1d, nullptr);
+    EXPECT_EQ(selection.conv_transpose1d->info.precision, precision);
   }
 }
 
 TEST(Selection, EveryOpListsAReferenceThatNeedsNothing) {
   const auto listings = list_forms();
-  for (const char* op :
-       {"matmul", "gated_delta_rule", "causal_conv1d", "attention", "rms_norm", "rope", "swiglu", "embed"}) {
+  for (const char* op : {"matmul", "gated_delta_rule", "causal_conv1d", "attention", "rms_norm", "rope",
+                         "swiglu", "embed", "conv1d", "conv_transpose1d", "snake"}) {
     const FormListing* reference = find_listing(listings, op, "reference");
     ASSERT_NE(reference, nullptr) << op;
     EXPECT_EQ(reference->info.needs, 0u) << op;
@@ -81,7 +86,7 @@ TEST(Selection, TheListingMarksExactlyOneFormOfEachOpForEachPrecision) {
       EXPECT_TRUE(listing.supported);
     }
   }
-  EXPECT_EQ(selected.size(), 8u);
+  EXPECT_EQ(selected.size(), 11u);
   for (const auto& [op, counts] : selected) EXPECT_EQ(counts, std::make_pair(1, 1)) << op;
 }
 
@@ -131,8 +136,11 @@ TEST(Selection, AnUnknownFormIsRefusedWithTheFormsThereAre) {
   }
 }
 
-TEST(Selection, AMatmulFormOfTheOtherPrecisionIsAMismatch) {
-  EXPECT_EQ(selection_error(Precision::bf16, {{"matmul", "reference"}}).kind(), ErrorKind::mismatch);
+TEST(Selection, AFormOfProductsAtTheOtherPrecisionIsAMismatch) {
+  for (const char* op : {"matmul", "conv1d", "conv_transpose1d"}) {
+    EXPECT_EQ(selection_error(Precision::bf16, {{op, "reference"}}).kind(), ErrorKind::mismatch) << op;
+    EXPECT_EQ(selection_error(Precision::fp32, {{op, "vector_bf16"}}).kind(), ErrorKind::mismatch) << op;
+  }
 }
 
 TEST(Selection, FormsOfOtherOpsAreFp32AtBothPrecisions) {
@@ -141,8 +149,8 @@ TEST(Selection, FormsOfOtherOpsAreFp32AtBothPrecisions) {
 
 TEST(Selection, ADescriptionNamesEveryOp) {
   const std::string text = describe(select_forms(Precision::fp32));
-  EXPECT_EQ(std::ranges::count(text, '='), 8);
-  EXPECT_EQ(std::ranges::count(text, ' '), 7);
+  EXPECT_EQ(std::ranges::count(text, '='), 11);
+  EXPECT_EQ(std::ranges::count(text, ' '), 10);
   EXPECT_THAT(describe(Selection{}), HasSubstr("matmul=none"));
 }
 
