@@ -6,7 +6,9 @@
 #include "ops/attention/forms.hpp"
 
 // Arrays of vectors need vectors of a size known at compile time.
+#ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention/vector.cpp"
 #include <hwy/foreach_target.h>

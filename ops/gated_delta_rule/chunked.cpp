@@ -5,7 +5,9 @@
 #include "ops/gated_delta_rule/forms.hpp"
 
 // Arrays of vectors need vectors of a size known at compile time.
+#ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/gated_delta_rule/chunked.cpp"
 #include <hwy/foreach_target.h>

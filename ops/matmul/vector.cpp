@@ -4,7 +4,9 @@
 #include <utility>
 
 // Tiles are arrays of vectors, which the scalable instruction sets cannot hold; their CPUs also run NEON.
+#ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/matmul/vector.cpp"
 #include <hwy/foreach_target.h>
