@@ -29,6 +29,7 @@
 #include "formats/safetensors.hpp"
 #include "formats/torch_zip.hpp"
 #include "lab/decision_fixture.hpp"
+#include "music/checkpoint.hpp"
 #include "text/tokenizer.hpp"
 
 namespace assay::cli {
@@ -112,10 +113,61 @@ class Inspector {
 
   void inspect_directory(const fs::path& path) {
     if (path_exists(path / "adapter_config.json")) return inspect_adapter(path);
+    if (music::Checkpoint::looks_like(path)) return inspect_music(path);
     if (path_exists(path / "config.json")) return inspect_base(path);
-    throw Error(ErrorKind::unsupported, {.where = path.string(),
-                                         .found = "none of head.pt, adapter_config.json and config.json",
-                                         .expected = "a Kev run, an adapter or a Hugging Face model"});
+    throw Error(ErrorKind::unsupported,
+                {.where = path.string(),
+                 .found = "none of head.pt, adapter_config.json, config.json and model_index.json",
+                 .expected = "a Kev run, an adapter, a Hugging Face model or an "
+                             "ACE-Step checkpoint"});
+  }
+
+  void inspect_music(const fs::path& path) {
+    report_.kind = "ACE-Step checkpoint";
+    const music::Checkpoint checkpoint = music::Checkpoint::open(path);
+    const bool original = checkpoint.layout() == music::Checkpoint::Layout::original;
+    report_.kind += original ? ", original layout" : ", diffusers layout";
+    describe_music(checkpoint);
+    attempt([&] { section("tokenizer")["ids"] = checkpoint.tokenizer().id_limit(); });
+    attempt([&] {
+      const std::size_t width = checkpoint.parts().dit.latent_width;
+      section("condition encoder")["silence"] = counted(checkpoint.silence_latent().size() / width, "frame");
+    });
+    using music::Part;
+    for (const Part part : {Part::text_encoder, Part::condition_encoder, Part::transformer,
+                            Part::audio_tokenizer, Part::audio_detokenizer, Part::vae}) {
+      const bool codes = part == Part::audio_tokenizer || part == Part::audio_detokenizer;
+      if (codes && !checkpoint.parts().tokenizer) continue;
+      attempt([&] { list_tensors(*checkpoint.tensors(part), std::string(music::folder_of(part)) + "/"); });
+    }
+    if (options_.check) attempt([&] { section("sources")["identity"] = checkpoint.identity(); });
+  }
+
+  void describe_block(const char* name, const music::BlockConfig& block, std::size_t layers) {
+    Json& facts = section(name);
+    facts["layers"] = layers;
+    facts["hidden size"] = block.hidden_size;
+    facts["intermediate size"] = block.intermediate_size;
+    facts["attention heads"] =
+        fmt::format("{} query, {} key-value, of {}", block.heads, block.kv_heads, block.head_dim);
+    facts["sliding window"] = block.sliding_window;
+  }
+
+  void describe_music(const music::Checkpoint& checkpoint) {
+    const music::PartConfigs& parts = checkpoint.parts();
+    describe_block("transformer", parts.dit.stack.block, parts.dit.stack.sliding.size());
+    section("transformer")["turbo"] = parts.dit.turbo;
+    describe_block("condition encoder", parts.condition.block, parts.condition.lyric_sliding.size());
+    section("condition encoder")["timbre layers"] = parts.condition.timbre_sliding.size();
+    if (parts.tokenizer) {
+      describe_block("audio tokenizer", parts.tokenizer->stack.block, parts.tokenizer->stack.sliding.size());
+      section("audio tokenizer")["levels"] = parts.tokenizer->levels;
+    }
+    Json& vae = section("vae");
+    vae["channels"] =
+        fmt::format("{} to {}", checkpoint.vae().encoder_channels, checkpoint.vae().decoder_channels);
+    vae["samples a frame"] = checkpoint.vae().samples_per_frame();
+    describe_config(checkpoint.text_encoder());
   }
 
   void inspect_run(const fs::path& path) {
@@ -331,10 +383,11 @@ class Inspector {
     section("tokenizer")["ids"] = tokenizer.id_limit();
   }
 
-  void list_tensors(const formats::TensorSource& source) {
+  /// `place` goes before the names where several sources are listed.
+  void list_tensors(const formats::TensorSource& source, const std::string& place = {}) {
     for (const std::string& name : source.names()) {
       const formats::TensorInfo& info = *source.find(name);
-      report_.tensors.push_back({name, std::string(to_string(info.type)), info.shape,
+      report_.tensors.push_back({place + name, std::string(to_string(info.type)), info.shape,
                                  storage_bytes(info.type, formats::element_count(info))});
     }
     if (options_.check) check_values(source);

@@ -77,10 +77,12 @@ int answer_usage(const CLI::App& app, const CLI::ParseError& usage) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Assay: decisions on this device, and the laboratory that admits its fast paths", "assay"};
+  CLI::App app{"Assay: decisions and songs on this device, and the laboratory that admits its fast paths",
+               "assay"};
   app.require_subcommand(1);
   app.set_version_flag("--version", ASSAY_VERSION);
   assay::cli::add_decide(app);
+  assay::cli::add_compose(app);
   assay::cli::add_gate(app);
   assay::cli::add_inspect(app);
   assay::cli::add_forms(app);

@@ -142,15 +142,15 @@ class Composition {
     if (plan_.task != Task::cover) return;
     begin(Stage::codes);
     const AudioTokenConfig& config = checkpoint_.audio_tokenizer();
-    AudioTokenizer tokenizer(config, *checkpoint_.tensors(Part::audio_tokenizer), selection_, threads_);
+    AudioTokenizer tokenizer(config, *checkpoint_.tensors(Part::audio_tokenizer), selection_, threads_, options_.stop);
     const std::vector<std::int32_t> codes =
-        request_.source ? tokenizer.encode(source_, silence_) : request_.codes;
+        request_.source ? tokenizer.encode(source_, silence_, options_.stop) : request_.codes;
     check_codes(codes, tokenizer.quantizer().codebook_size());
     const std::vector<float> rows = tokenizer.quantizer().embed(codes);
     const AudioTokenConfig& detokenizer_config = checkpoint_.audio_detokenizer();
     AudioDetokenizer detokenizer(detokenizer_config, *checkpoint_.tensors(Part::audio_detokenizer), selection_,
-                                 threads_);
-    hints_ = detokenizer.decode(rows);
+                                 threads_, options_.stop);
+    hints_ = detokenizer.decode(rows, options_.stop);
     if (request_.source) hints_.resize(source_.size());
     tap("code_latents", width_, hints_);
   }
@@ -196,10 +196,10 @@ class Composition {
   void encode_conditions() {
     begin(Stage::condition);
     const ConditionConfig& config = checkpoint_.parts().condition;
-    ConditionEncoder encoder(config, *checkpoint_.tensors(Part::condition_encoder), selection_, threads_);
+    ConditionEncoder encoder(config, *checkpoint_.tensors(Part::condition_encoder), selection_, threads_, options_.stop);
     at(Stage::condition, 0.5);
-    condition_ = encoder.encode({text_, lyrics_, timbre_});
-    if (mixes_text()) other_condition_ = encoder.encode({other_text_, lyrics_, timbre_});
+    condition_ = encoder.encode({text_, lyrics_, timbre_}, options_.stop);
+    if (mixes_text()) other_condition_ = encoder.encode({other_text_, lyrics_, timbre_}, options_.stop);
     if (plan_.guidance > 1) null_condition_.assign(encoder.null_condition().begin(), encoder.null_condition().end());
     tap("condition", config.block.hidden_size, condition_);
     at(Stage::condition, 1);
@@ -242,7 +242,7 @@ class Composition {
     }
     for (std::size_t song = 0; song < noise.size(); ++song) tap_song(song, "noise", width_, noise[song]);
     Dit dit(config, *checkpoint_.tensors(Part::transformer), selection_, threads_,
-            [&](std::size_t, std::size_t) { begin(Stage::sample); });
+            nullptr, options_.stop);
     sample_songs(dit, sample_job(context_values, timesteps), noise, latents_);
     for (std::size_t song = 0; song < noise.size(); ++song) tap_song(song, "latents", width_, latents_[song]);
   }

@@ -11,15 +11,15 @@ namespace {
 class StepRunner {
  public:
   StepRunner(Dit& dit, const SampleJob& job, std::size_t songs, std::size_t values)
-      : dit_(dit), job_(job), main_(dit.prepare(job.condition)) {
+      : dit_(dit), job_(job), main_(dit.prepare(job.condition, job.stop)) {
     velocity_.assign(songs, std::vector<float>(values));
     if (!job.null_condition.empty()) {
-      null_ = dit.prepare(repeated_null());
+      null_ = dit.prepare(job.null_condition, job.stop);
       null_velocity_ = velocity_;
       guidance_.assign(songs, Guidance(dit.config().latent_width, job.guidance));
     }
     if (!job.text_condition.empty()) {
-      text_ = dit.prepare(job.text_condition);
+      text_ = dit.prepare(job.text_condition, job.stop);
       text_velocity_ = velocity_;
     }
   }
@@ -41,13 +41,6 @@ class StepRunner {
   }
 
  private:
-  /// As many rows as the condition has (pipeline_ace_step.py expands the one row).
-  std::vector<float> repeated_null() const {
-    std::vector<float> rows(job_.condition.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = job_.null_condition[i % job_.null_condition.size()];
-    return rows;
-  }
-
   void add_to(std::vector<DitSong>& pass, const std::vector<std::vector<float>>& x,
               const PreparedCondition& condition, std::vector<std::vector<float>>& velocity) const {
     for (std::size_t song = 0; song < x.size(); ++song) {

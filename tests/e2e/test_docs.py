@@ -8,7 +8,7 @@ import unittest
 import program
 from program import ProgramTest
 
-PAGES = ("docs/decide.md",)
+PAGES = ("docs/decide.md", "docs/compose.md")
 # What no two runs share.
 TIMES = re.compile(r"\d+\.\d+ ms|(?<=\"latency_ms\":)[\d.]+")
 

@@ -32,7 +32,7 @@ class Errors(ProgramTest):
         self.refuse("decide", "--model", self.model, "--form", "magic=vector", says=["magic"])
         self.refuse("decide", "--model", self.model, "--state-cache", "lots", says=["--state-cache", "lots"])
         self.refuse("decide", "--model", self.model, "--threads", "4000", says=["4000"])
-        self.refuse("conjure", says=["'conjure'", "decide, gate"])
+        self.refuse("conjure", says=["'conjure'", "decide, compose, gate"])
         self.refuse("gate", "conjure", says=["gate", "'conjure'", "decision"])
 
     def test_a_value_of_another_form_is_refused_by_flag(self):
