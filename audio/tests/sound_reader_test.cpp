@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -58,12 +59,13 @@ TEST(SoundReader, RefusesWhatIsNoWholeSound) {
   expect_error(ErrorKind::malformed, "no sound file", [&] { sound_of("empty.wav"); });
   expect_error(ErrorKind::missing, "none.wav", [&] { sound_of("none.wav"); });
   const std::vector<float> tone = sine(48000, 2, 48000, 440, 0.5f);
-  for (const auto& [name, format] : {std::pair<std::string, int>{"cut.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
-                                     {"cut.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16}}) {
-    write_plain(directory / name, tone, 2, 48000, format);
-    const std::string whole = read_text_file(directory / name);
-    directory.write(name, whole.substr(0, whole.size() / 2));
-    expect_error(ErrorKind::malformed, "truncated", [&] { read_sound(directory / name); });
+  const std::pair<const char*, int> cut_files[] = {{"cut.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
+                                                   {"cut.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16}};
+  for (const auto& cut : cut_files) {
+    write_plain(directory / cut.first, tone, 2, 48000, cut.second);
+    const std::string whole = read_text_file(directory / cut.first);
+    directory.write(cut.first, whole.substr(0, whole.size() / 2));
+    expect_error(ErrorKind::malformed, "truncated", [&] { read_sound(directory / cut.first); });
   }
 }
 
