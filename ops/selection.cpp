@@ -104,12 +104,6 @@ std::string lacking(const FormInfo& info, device::CpuFeatureSet machine) {
   return needs + ", which this processor (" + device::cpu_model_name() + ") lacks";
 }
 
-/// Of an op with forms at both precisions a run uses those of its own.
-template <class Form>
-bool has_forms_by_precision(std::span<const Form> forms) {
-  return std::ranges::any_of(forms, [](const Form& form) { return form.info.precision == Precision::bf16; });
-}
-
 template <class Form>
 const Form* overriding_form(std::string_view op, std::span<const Form> forms, std::string_view name,
                             Precision precision) {
@@ -124,7 +118,7 @@ const Form* overriding_form(std::string_view op, std::span<const Form> forms, st
                                          .found = lacking(form->info, device::cpu_features()),
                                          .advice = "see `assay forms --why`"});
   }
-  if (has_forms_by_precision(forms) && form->info.precision != precision) {
+  if (has_forms_by_precision(op) && form->info.precision != precision) {
     throw Error(ErrorKind::mismatch,
                 {.where = flag(op, name),
                  .found = "a form of precision " + std::string(to_string(form->info.precision)),
@@ -176,6 +170,11 @@ void warn_of_slow_defaults(const Selection& selection, const FormOverrides& over
 }
 
 }  // namespace
+
+bool has_forms_by_precision(std::string_view op) {
+  const auto* row = std::ranges::find(kDefaultOrders, op, &DefaultOrder::op);
+  return row != kDefaultOrders.end() && row->fp32 != row->bf16;
+}
 
 Selection select_forms(Precision precision, const FormOverrides& overrides) {
   check_op_names(overrides);

@@ -45,6 +45,10 @@ using FormOverrides = std::map<std::string, std::string, std::less<>>;
 /// where the op has forms at both.
 Selection select_forms(Precision precision, const FormOverrides& overrides = {});
 
+/// Whether a run uses the op's forms of its own precision alone: matmul and the convolutions, the ops of
+/// matrix products, have forms at both. Every other op is fp32 in every run.
+bool has_forms_by_precision(std::string_view op);
+
 /// A row of `assay forms`.
 struct FormListing {
   std::string_view op;

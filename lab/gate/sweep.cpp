@@ -29,7 +29,7 @@ std::vector<Candidate> candidates(const std::vector<std::string>& vary, ops::Pre
   std::vector<Candidate> result;
   for (const ops::FormListing& listing : ops::list_forms()) {
     if (std::find(vary.begin(), vary.end(), listing.op) == vary.end()) continue;
-    if (listing.op == "matmul" && listing.info.precision != precision) continue;
+    if (ops::has_forms_by_precision(listing.op) && listing.info.precision != precision) continue;
     Candidate candidate{
         .label = fmt::format("{}={}", listing.op, listing.info.name), .forms = {}, .not_run = {}};
     candidate.forms.emplace(listing.op, listing.info.name);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "ops/selection.hpp"
 
 namespace assay::lab {
 namespace {
@@ -102,7 +103,7 @@ FormsByOp forms_by_op(const std::string& text) {
 }
 
 bool op_gate_counts(const std::string& op, ops::Precision gate, ops::Precision run) {
-  return gate == run || op != "matmul";
+  return gate == run || !ops::has_forms_by_precision(op);
 }
 
 SelectionFindings read_selection_findings(const std::vector<Receipt>& receipts, const KnownGates& known,

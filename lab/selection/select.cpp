@@ -112,7 +112,7 @@ class Judge {
 };
 
 bool serves(const ops::FormListing& form, ops::Precision precision) {
-  return form.op != "matmul" || form.info.precision == precision;
+  return !ops::has_forms_by_precision(form.op) || form.info.precision == precision;
 }
 
 void judge_op(const SelectionFindings& findings, const std::string& op, ops::Precision precision,

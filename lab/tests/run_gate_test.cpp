@@ -132,8 +132,8 @@ TEST(OpGate, EveryFormThatRunsHerePassesItsGateAndItsArmsAreRed) {
     if (!form.supported) continue;
     SCOPED_TRACE(std::string(form.op) + "=" + std::string(form.info.name));
     const std::string precision(to_string(form.info.precision));
-    const bool by_precision = form.op == "matmul" || form.op == "conv1d" || form.op == "conv_transpose1d";
-    const std::string name = "op-" + std::string(form.op) + (by_precision ? "-" + precision : "");
+    const std::string name =
+        "op-" + std::string(form.op) + (ops::has_forms_by_precision(form.op) ? "-" + precision : "");
     GateTarget target{.precision = form.info.precision};
     target.forms.emplace(form.op, form.info.name);
     const auto reports = execute_gate(read_gate_file(data_path("../../lab/gates/" + name + ".json")), target);

@@ -63,14 +63,14 @@ std::vector<ExactSum> exact_sums(const TransposeCase& one, const ConvInputs& inp
   return sums;
 }
 
-void expect_near(const ConvTranspose1dForm& form, const TransposeCase& one, const ConvInputs& inputs,
-                 std::span<const float> y) {
+void expect_near(Precision precision, const TransposeCase& one, const ConvInputs& inputs,
+                 std::span<const ExactSum> sums, std::span<const float> y) {
   const ConvFusion fusion = inputs.fusion(one.extras, one.shape.out_channels);
-  const std::vector<ExactSum> sums = exact_sums(one, inputs);
+  ASSERT_EQ(y.size(), sums.size());
   for (std::size_t i = 0; i < y.size(); ++i) {
     const std::size_t row = i / one.shape.out_channels;
     const std::size_t o = i % one.shape.out_channels;
-    ASSERT_TRUE(is_near_sum(y[i], sums[i], fusion, row, o, form.info.precision))
+    ASSERT_TRUE(is_near_sum(y[i], sums[i], fusion, row, o, precision))
         << testing::PrintToString(one) << ", row " << row << ", channel " << o;
   }
 }
@@ -91,17 +91,23 @@ std::vector<TransposeCase> edge_cases() {
   cases.push_back({{4, 3, 3}, 3, 6, 0, kPlain});  // one tap each
   cases.push_back({{4, 3, 4}, 2, 5, 4, kPlain});  // more than a row of x cut off
   cases.push_back({{3, 2, 4}, 2, 1, 2, kPlain});  // nothing left
-  cases.push_back({{40, 290, 4}, 2, 70, 1, kAll});
+  cases.push_back({{40, 290, 4}, 2, 30, 1, kAll});
   return cases;
 }
 
+/// Every form on every case.
+void expect_all_near(const std::vector<TransposeCase>& cases) {
+  for (const TransposeCase& one : cases) {
+    const ConvInputs inputs(one.shape, one.length, rows_of(one), 3);
+    const std::vector<ExactSum> sums = exact_sums(one, inputs);
+    for_each_form(conv_transpose1d_forms(), [&](const ConvTranspose1dForm& form) {
+      expect_near(form.info.precision, one, inputs, sums, run(form, 2, one, inputs));
+    });
+  }
+}
+
 TEST(ConvTranspose1d, EveryEdgeIsWithinItsBoundOfDoubles) {
-  for_each_form(conv_transpose1d_forms(), [](const ConvTranspose1dForm& form) {
-    for (const TransposeCase& one : edge_cases()) {
-      const ConvInputs inputs(one.shape, one.length, rows_of(one), 3);
-      expect_near(form, one, inputs, run(form, 2, one, inputs));
-    }
-  });
+  expect_all_near(edge_cases());
 }
 
 TEST(ConvTranspose1d, RandomShapesAreWithinTheirBoundOfDoubles) {
@@ -117,12 +123,7 @@ TEST(ConvTranspose1d, RandomShapesAreWithinTheirBoundOfDoubles) {
                      draw(0, kernel / 2),
                      {(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0}});
   }
-  for_each_form(conv_transpose1d_forms(), [&](const ConvTranspose1dForm& form) {
-    for (const TransposeCase& one : cases) {
-      const ConvInputs inputs(one.shape, one.length, rows_of(one), 5);
-      expect_near(form, one, inputs, run(form, 3, one, inputs));
-    }
-  });
+  expect_all_near(cases);
 }
 
 TEST(ConvTranspose1d, TheBitsAreTheSameOnAnyThreadsAndWhereverARowIs) {
