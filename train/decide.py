@@ -87,7 +87,7 @@ def configuration():
     return transformers.Qwen3_5TextConfig(
         vocab_size=VOCABULARY, hidden_size=HIDDEN, intermediate_size=640, num_hidden_layers=8, num_attention_heads=4,
         num_key_value_heads=2, head_dim=64, linear_num_key_heads=4, linear_num_value_heads=4, linear_key_head_dim=64,
-        linear_value_head_dim=64, linear_conv_kernel_dim=4, layer_types=(["linear_attention"] * 3 + ["full_attention"]) * 2,
+        linear_value_head_dim=64, linear_conv_kernel_dim=4, layer_types=["linear_attention", "full_attention"] * 4,
         rope_parameters=rope, rms_norm_eps=1e-6, tie_word_embeddings=True, max_position_embeddings=16384)  # fmt: skip
 
 
@@ -362,11 +362,12 @@ def parse():
     parser.add_argument("--minutes", type=float, default=7.0, help="of the first stage")
     parser.add_argument("--adapter-seconds", type=float, default=25.0)
     parser.add_argument("--seed", type=int, default=5)
-    parser.add_argument("--tokens", type=int, default=65536, help="a batch")
+    parser.add_argument("--tokens", type=int, default=32768, help="a batch")
     parser.add_argument("--rate", type=float, default=2e-3, help="peak learning rate")
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 1))
     parser.add_argument("--suite", type=Path, default=data.ROOT / "tests/data/decide/test.jsonl")
     parser.add_argument("--everyday", type=Path, default=data.ROOT / "tests/data/decide/everyday.jsonl")
+    parser.add_argument("--resume", type=Path, help="a checkpoint that this wrote: go on from its base, head and tokenizer")
     parser.add_argument("--commit", default="", help="the generator's commit, for the record")
     parser.add_argument("--smoke", action="store_true", help="a minute instead of all: does everything once")
     return parser.parse_args()
@@ -380,6 +381,16 @@ def evaluate(name, model, head, encoder, rows, temperature, found):
     say("   " + "  ".join(f"{k} {v['mean']} ({v['n']})" for k, v in by.items() if "." in k))
 
 
+def given_tokenizer(arguments, base):
+    if not arguments.resume:
+        return train_tokenizer(base, corpus(15000 if not arguments.smoke else 6000, arguments.seed))
+    from transformers import PreTrainedTokenizerFast
+
+    for file in (arguments.resume / "base").glob("tokenizer*"):
+        shutil.copy(file, base)
+    return PreTrainedTokenizerFast.from_pretrained(base)
+
+
 def main():
     arguments = parse()
     begin = time.time()
@@ -389,7 +400,7 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
     base.mkdir(parents=True)
     run.mkdir()
-    tokenizer = train_tokenizer(base, corpus(15000 if not arguments.smoke else 6000, arguments.seed))
+    tokenizer = given_tokenizer(arguments, base)
     tokenizer.save_pretrained(run)
     say(f"tokenizer of {len(tokenizer)} tokens, {time.time() - begin:.0f} s")
     producer = data.Producer(arguments.seed, base / "tokenizer.json", arguments.tokens, arguments.workers)
@@ -397,6 +408,9 @@ def main():
     config.vocab_size = VOCABULARY
     model, head = Hybrid(config).to(DEVICE), Head().to(DEVICE)
     say(f"{sum(p.numel() for p in model.parameters())} weights, {time.time() - begin:.0f} s")
+    if arguments.resume:
+        model.load_state_dict(load_base(arguments.resume / "base").state_dict())
+        head.load_state_dict(torch.load(arguments.resume / "run/head.pt", weights_only=True)["head"])
     check_against_transformers(model, config, encoder)
     blank = tokenizer.convert_tokens_to_ids("<|endoftext|>")
     parameters = [*model.parameters(), *head.parameters()]

@@ -1,7 +1,9 @@
 """How phrases become a state: greetings, filler, other topics, typing errors, mails, chats and lists."""
 
+import re
+
 from .grammar import Phrases
-from .lexicon import CONCEPTS
+from .lexicon import SYNONYMS
 
 GREETING = Phrases("""
 hi
@@ -64,6 +66,7 @@ let me explain.
 !this concerns file {order}.
 !I took a photo of it as well.
 """)
+WORD = re.compile(r"[a-z]+")
 TYPO_KEYS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -75,6 +78,29 @@ def sentence(world, text):
     if text and text[-1].isalnum() and world.chance(0.85):
         text += "."
     return text
+
+
+def word_table():
+    """word -> others that may stand for it."""
+    table = {}
+    for words, contrary in SYNONYMS:
+        for group in (words, contrary):
+            single = [w for w in group if " " not in w]
+            for word in single:
+                table[word] = [w for w in single if w != word]
+    for word in "free fall fine right past dear back leave love like kind open order book issue short close mad hard cold fit well".split():
+        table.pop(word, None)
+    return {word: others for word, others in table.items() if others}
+
+
+WORD_TABLE = word_table()
+
+
+def varied(world, text, rate=0.12):
+    """Now and then another word of the same meaning; training's alone."""
+    if world.split != "train":
+        return text
+    return WORD.sub(lambda m: world.pick(WORD_TABLE[m[0]]) if m[0] in WORD_TABLE and world.chance(rate) else m[0], text)
 
 
 def misspelt(world, text, errors):
@@ -111,14 +137,6 @@ def worn(world, text, strength=1.0):
     elif roll < 0.22 * strength:
         text = text.replace(". ", "!! ")
     return text
-
-
-def aside(world, avoid=()):
-    """A sentence that has nothing to do with the rest."""
-    if world.chance(0.7):
-        return world.say(FILLER)
-    concept = world.pick(CONCEPTS)
-    return world.say(FILLER) if concept in avoid or concept.group.key in ("operations", "security") else world.say(FILLER)
 
 
 def joined(world, phrases, fillers=0.5):

@@ -141,8 +141,10 @@ def with_other(world, options, right):
 
 
 def instructions(world, phrases):
-    text = world.say(phrases)
+    text = texts.varied(world, world.say(phrases))
     roll = world.rng.random()
+    if world.split == "train" and world.chance(0.06):
+        text = world.pick(["question: {}", "please answer: {}", "tell me: {}", "{} Answer from the text.", "judging by the text, {}"]).format(text)
     if roll < 0.03:
         return {"task": world.pick(JSON_WHICH), "question": text}
     if roll < 0.6:
@@ -242,6 +244,7 @@ def message(world):
             phrases.insert(world.rng.randint(0, 1) if world.chance(0.4) else len(phrases), mood)
     used = set(world.slots.used)
     machine = concept.group.key == "operations"
+    phrases = [texts.varied(world, p) for p in phrases]
     text = texts.joined(world, phrases, 0.45 if human else 0.08 if machine else 0.2)
     if machine and world.chance(0.4):
         text = f"{world.slots.fresh('date')} {world.slots.fresh('time')} " + text
@@ -277,6 +280,7 @@ def moods(world):
     phrases = [world.say(concept.phrases)]
     for _ in range(world.pick([0, 0, 1, 1, 2] if axis.key not in ("speech act", "stance", "resolution") else [0, 0, 1])):
         phrases.append(world.say(concept.phrases))
+    phrases = [texts.varied(world, p) for p in phrases]
     text = texts.joined(world, phrases, 0.25 if axis.place in ("review", "message") else 0.06)
     questions = [axis_question(world, axis, index) for _ in range(world.pick([1, 2, 2, 3]))]
     return texts.wrapped(world, text, plain=0.75), questions
@@ -339,7 +343,7 @@ def support_chat(world):
     turns.append((customer, world.say(axis.concepts[index].phrases)))
     if world.chance(0.3):
         turns.append((agent, world.pick(["You're welcome!", "Glad to hear it.", "Anything else?"] if index == 0 else ["I'll pass it on.", "I'm sorry.", "One moment."])))
-    turns = [(who, texts.worn(world, texts.sentence(world, text))) for who, text in turns]
+    turns = [(who, texts.worn(world, texts.sentence(world, texts.varied(world, text)))) for who, text in turns]
     questions = [axis_question(world, axis, index)]
     questions.append(concept_choice(world, concept) if world.chance(0.6) else about(world, concept))
     if world.chance(0.4):
