@@ -8,7 +8,7 @@ OUT/fixture.json       requests with token ids, logits and probabilities by tran
 OUT/train.log          what was printed
 
 Three stages: all weights on generated data (decide_data); an adapter and the head on the base as bf16 rounded it; the
-temperature on questions whose phrases were held out of training. Needs torch, transformers >= 5.17, peft, tokenizers.
+temperature on calibration.jsonl, which people's own words wrote and nothing else sees. Needs torch, transformers >= 5.17, peft, tokenizers.
 """
 
 import argparse
@@ -104,9 +104,10 @@ class Head(nn.Module):
 
 
 def logits_of(hidden, head, ends, last):
-    rows = torch.arange(len(ends), device=hidden.device)
+    places = torch.cat([last.unsqueeze(1), ends], 1)
+    read = hidden.gather(1, places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
     with torch.autocast(hidden.device.type, enabled=False):
-        return head(hidden[rows, last], hidden[rows.unsqueeze(1), ends])
+        return head(read[:, 0], read[:, 1:])
 
 
 def to_device(batch):
@@ -132,20 +133,110 @@ def losses(model, head, batch, blank, dropout, language_weight, rate):
     if not language_weight:
         return loss, loss.detach(), right
     # The next token as a second task, on a sample of places: it tells words apart that no question asks about.
-    rows = torch.randint(len(ids), (8192,), device=ids.device)
-    places = (torch.rand(8192, device=ids.device) * (last[rows] - 1)).long()
+    places = (torch.rand(len(ids), 16, device=ids.device) * (last - 1).unsqueeze(1)).long()
+    read = hidden.gather(1, places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])).flatten(0, 1)
     with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
-        predicted = F.linear(hidden[rows, places], model.embed_tokens.weight)
-    return loss + language_weight * F.cross_entropy(predicted.float(), ids[rows, places + 1]), loss.detach(), right
+        predicted = F.linear(read, model.embed_tokens.weight)
+    following = F.cross_entropy(predicted.float(), ids.gather(1, places + 1).flatten())
+    return loss + language_weight * following, loss.detach(), right
 
 
-def train(model, head, producer, blank, seconds, peak, warmup, dropout, language_weight, rate, parameters, decay=0.1):
+class Captured:
+    """Forward and backward of one shape of batch as a CUDA graph: most of a step's time was launches. Gradients
+    are added into the parameters' own, so that a step of the optimizer follows as after any backward."""
+
+    pool = None
+
+    def __init__(self, step, batch):
+        self.inputs = [x.clone() for x in batch]
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(2):
+                step(self.inputs)
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, pool=Captured.pool):
+            self.outputs = step(self.inputs)
+        Captured.pool = Captured.pool or self.graph.pool()
+
+    def __call__(self, batch):
+        for mine, given in zip(self.inputs, batch):
+            mine.copy_(given)
+        self.graph.replay()
+        return self.outputs
+
+
+class Stepper:
+    """Gradients and figures of a batch; by graphs where `graphs` and the length is usual."""
+
+    def __init__(self, parameters, compute, graphs):
+        self.parameters, self.compute, self.graphs, self.captured = parameters, compute, graphs, {}
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter)
+
+    def run(self, batch):
+        torch._foreach_zero_([p.grad for p in self.parameters])
+        total, loss, right = self.compute(batch)
+        total.backward()
+        return torch.stack([loss, right])
+
+    def __call__(self, batch):
+        shape = batch[0].shape
+        if not self.graphs or shape[1] > 288:
+            return self.run(batch)
+        if shape not in self.captured:
+            self.captured[shape] = Captured(self.run, batch)
+        return self.captured[shape](batch).clone()
+
+
+def probe_graphs():
+    """In a process of its own, since a capture that fails can leave CUDA unusable: does a graph do what plain calls do?"""
+    torch.manual_seed(0)
+    torch.set_float32_matmul_precision("high")
+    model, head = Hybrid(configuration()).to(DEVICE), Head().to(DEVICE)
+    parameters = [*model.parameters(), *head.parameters()]
+    ids = torch.randint(300, 6000, (64, 96), device=DEVICE)
+    ends = torch.arange(40, 52, device=DEVICE).expand(64, 12).contiguous()
+    target = torch.zeros(64, 12, device=DEVICE)
+    target[:, 3] = 1
+    batch = (ids, ends, target, torch.full((64,), 90, device=DEVICE), torch.ones(64, dtype=torch.bool, device=DEVICE))
+    model.train()
+    for language_weight, tolerance in ((0.0, 1e-3), (0.1, 1.0)):
+        steps = [Stepper(parameters, lambda b: losses(model, head, b, 0, 0.0, language_weight, 0.0), g) for g in (False, True)]
+        figures, norms = [], []
+        for step in steps:
+            figures.append(step(batch)[0].item())
+            norms.append(torch.stack([p.grad.norm() for p in parameters]).norm().item())
+            for p in parameters:
+                p.grad = None if step is steps[0] else p.grad
+            if step is steps[0]:
+                for p in parameters:
+                    p.grad = torch.zeros_like(p)
+        print("graph", figures, norms, flush=True)
+        if abs(figures[0] - figures[1]) > 1e-3 or abs(norms[0] - norms[1]) > tolerance * max(norms):
+            sys.exit(1)
+
+
+def graphs_work():
+    import subprocess
+
+    if DEVICE != "cuda":
+        return False
+    done = subprocess.run([sys.executable, __file__, "probe", "--probe-graphs"], capture_output=True, text=True)
+    say(f"CUDA graphs: {'yes' if done.returncode == 0 else 'no'} {done.stdout.strip()} {done.stderr.strip()[-600:] if done.returncode else ''}")
+    return done.returncode == 0
+
+
+def train(model, head, producer, blank, seconds, peak, warmup, dropout, language_weight, rate, parameters, decay=0.1,
+          graphs=False):
     """AdamW on a cosine over the time that there is."""
     matrices = [p for p in parameters if p.ndim >= 2]
     others = [p for p in parameters if p.ndim < 2]
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}],
                                   lr=peak, betas=(0.9, 0.98), fused=DEVICE == "cuda")  # fmt: skip
     start, step, tokens, shown, wait = time.time(), 0, 0, 0.0, 0.0
+    stepper = Stepper(parameters, lambda b: losses(model, head, b, blank, dropout, language_weight, rate), graphs)
     model.train()
     means = []
     while True:
@@ -159,13 +250,10 @@ def train(model, head, producer, blank, seconds, peak, warmup, dropout, language
         for group in optimizer.param_groups:
             group["lr"] = peak * factor
         batch = to_device(batch)
-        total, loss, right = losses(model, head, batch, blank, dropout, language_weight, rate)
-        optimizer.zero_grad(set_to_none=True)
-        total.backward()
+        means.append(stepper(batch))
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         tokens += batch[0].numel()
-        means.append(torch.stack([loss, right]))
         step += 1
         if time.time() - start > shown:
             loss, right = torch.stack(means[-50:]).mean(0).tolist()
@@ -369,6 +457,7 @@ def parse():
     parser.add_argument("--everyday", type=Path, default=data.ROOT / "tests/data/decide/everyday.jsonl")
     parser.add_argument("--resume", type=Path, help="a checkpoint that this wrote: go on from its base, head and tokenizer")
     parser.add_argument("--commit", default="", help="the generator's commit, for the record")
+    parser.add_argument("--probe-graphs", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--smoke", action="store_true", help="a minute instead of all: does everything once")
     return parser.parse_args()
 
@@ -393,6 +482,9 @@ def given_tokenizer(arguments, base):
 
 def main():
     arguments = parse()
+    if arguments.probe_graphs:
+        probe_graphs()
+        return
     begin = time.time()
     torch.manual_seed(arguments.seed)
     torch.set_float32_matmul_precision("high")
@@ -414,7 +506,8 @@ def main():
     check_against_transformers(model, config, encoder)
     blank = tokenizer.convert_tokens_to_ids("<|endoftext|>")
     parameters = [*model.parameters(), *head.parameters()]
-    steps = train(model, head, producer, blank, arguments.minutes * 60, arguments.rate, 300, 0.1, 0.1, 0.2, parameters)
+    steps = train(model, head, producer, blank, arguments.minutes * 60, arguments.rate, 300, 0.1, 0.1, 0.2, parameters,
+                  graphs=graphs_work())  # fmt: skip
     save_base(model, config, base)
     fresh = Hybrid(config)
     fresh.load_state_dict(load_base(base).state_dict())
@@ -425,12 +518,13 @@ def main():
     producer.stop()
     held_out = list(data.evaluation_rows(encoder, [sample(9_000_000 + i, "held_out") for i in range(1500)]))
     held_out = [row for row in held_out if len(row[0]) <= 1024]
-    logits = answers(inner, head, held_out)
-    temperature = round(fitted_temperature(logits, held_out), 3)
+    calibration = suite_rows(encoder, Path(__file__).parent / "calibration.jsonl")
+    temperature = round(fitted_temperature(answers(inner, head, calibration), calibration), 3)
     facts = {"seed": arguments.seed, "commit": arguments.commit, "steps": steps, "adapter_steps": steps_adapter,
              "batch_tokens": arguments.tokens, "rate": arguments.rate, "minutes": arguments.minutes}  # fmt: skip
     found = {"temperature": temperature, **facts}
     say(f"temperature {temperature}, {time.time() - begin:.0f} s")
+    evaluate("calibration", inner, head, encoder, calibration, temperature, found)
     evaluate("held out", inner, head, encoder, held_out, temperature, found)
     save_adapter(adapted, run)
     weights = save_head(head, run, temperature, facts)

@@ -17,7 +17,7 @@ LONGEST = 512
 STEP = 32
 MOST_OPTIONS = 12
 # Families whose every word counts: no word of theirs is blotted out.
-EXACT = {"rule", "table", "calendar", "tiers", "fields", "warranty", "copying", "duties", "places", "events", "agreement", "lexical"}
+EXACT = {"rule", "table", "calendar", "tiers", "fields", "warranty", "copying", "duties", "places", "events", "agreement", "lexical", "plain_numbers", "states_of_things"}
 
 
 class Encoder:
@@ -47,7 +47,7 @@ class Encoder:
 
 def packed(rows, length):
     """rows: (ids, ends, target, exact). Arrays of one batch, padded on the right."""
-    count = max(len(ends) for _, ends, _, _ in rows)
+    count = max(MOST_OPTIONS, *(len(ends) for _, ends, _, _ in rows))  # the same for all batches
     ids = np.zeros((len(rows), length), np.int16)
     ends, target = np.zeros((len(rows), count), np.int16), np.full((len(rows), count), -1, np.float32)
     last, exact = np.zeros(len(rows), np.int16), np.zeros(len(rows), bool)

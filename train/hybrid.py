@@ -65,6 +65,26 @@ class FullAttention(nn.Module):
         return self.o_proj(out)
 
 
+def unit_lower_inverse(system, blocks):
+    """Inverse of unit lower triangular matrices, blocks of it doubled in size until there is one."""
+    inverse = torch.eye(system.shape[-1], device=system.device).expand_as(system)
+    for corner in blocks:
+        inverse = inverse - inverse @ (system * corner) @ inverse
+    return inverse
+
+
+def corners(size, device):
+    """For blocks of 1, 2, 4, …: which elements lie below the diagonal in the lower left of each pair of blocks."""
+    place = torch.arange(size, device=device)
+    found, block = [], 1
+    while block < size:
+        same_pair = (place.unsqueeze(1) // (2 * block)) == (place // (2 * block))
+        lower = (place.unsqueeze(1) // block % 2 == 1) & (place // block % 2 == 0)
+        found.append((same_pair & lower).float())
+        block *= 2
+    return found
+
+
 def delta_rule(query, key, value, decay, beta):
     """Gated delta rule from a state of zeros, CHUNK tokens at a time, in fp32.
 
@@ -81,7 +101,7 @@ def delta_rule(query, key, value, decay, beta):
     grown = total.exp().unsqueeze(-1)
     system = (key * beta) @ key.transpose(-1, -2) * between
     right = torch.cat([value * beta, key * beta * grown], -1)
-    solved = torch.linalg.solve_triangular(system, right, upper=False, unitriangular=True)
+    solved = unit_lower_inverse(system, corners(CHUNK, query.device)) @ right
     new, reading = solved.split([value.shape[-1], size], -1)
     inside = query @ key.transpose(-1, -2) * between
     query, writing = query * grown, key * (total[..., -1:] - total).exp().unsqueeze(-1)
@@ -164,6 +184,22 @@ class Layer(nn.Module):
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
+class Rows(torch.autograd.Function):
+    """Rows of a table; the gradient is added up without the sorting that a captured graph could not do."""
+
+    @staticmethod
+    def forward(context, ids, table):
+        context.save_for_backward(ids)
+        context.rows = len(table)
+        return table[ids]
+
+    @staticmethod
+    def backward(context, gradient):
+        (ids,) = context.saved_tensors
+        table = gradient.new_zeros(context.rows, gradient.shape[-1])
+        return None, table.index_add_(0, ids.flatten(), gradient.reshape(-1, gradient.shape[-1]))
+
+
 class Hybrid(nn.Module):
     """Token ids [batch, length] to hidden states [batch, length, hidden], fp32. `config`: Qwen3_5TextConfig."""
 
@@ -187,7 +223,7 @@ class Hybrid(nn.Module):
         return angles.cos(), angles.sin()
 
     def forward(self, ids, dropout=0.0):
-        x = F.dropout(self.embed_tokens(ids).float(), dropout, self.training)
+        x = F.dropout(Rows.apply(ids, self.embed_tokens.weight).float(), dropout, self.training)
         cos, sin = self.angles(ids.shape[1], ids.device)
         for layer in self.layers:
             x = layer(x, cos, sin)

@@ -16,6 +16,12 @@ class World:
     def say(self, phrases):
         return fill(phrases.choose(self.rng, self.split), self.rng, self.slots)
 
+    def reworded(self, text):
+        """Now and then with other words of the same meaning: training's alone."""
+        from .texts import varied
+
+        return varied(self, text, 0.15)
+
     def chance(self, probability):
         return self.rng.random() < probability
 
@@ -64,12 +70,12 @@ def named(world, concepts, style=None):
         name = None
         for _ in range(8):
             use_description = style == "descriptions" and concept.descriptions
-            name = world.say(concept.descriptions if use_description else concept.names)
+            name = world.reworded(world.say(concept.descriptions if use_description else concept.names))
             if name not in options:
                 break
         if name in options:
             continue
-        text = world.say(concept.descriptions) if style == "both" and concept.descriptions and world.chance(0.85) else None
+        text = world.reworded(world.say(concept.descriptions)) if style == "both" and concept.descriptions and world.chance(0.85) else None
         if world.chance(0.12):
             name = world.pick([str.upper, str.title, lambda t: t.replace(" ", "_"), lambda t: t.replace(" ", "-")])(name)
         if name in options:
@@ -118,7 +124,7 @@ def scale_question(world, instructions, axis, index):
     levels = []
     for i in kept:
         concept = axis.concepts[i]
-        text = world.say(concept.names)
+        text = world.reworded(world.say(concept.names))
         if describe and concept.descriptions:
             text = world.say(concept.descriptions) if world.chance(0.5) else f"{text}: {world.say(concept.descriptions)}"
         levels.append(text)

@@ -99,10 +99,10 @@ def read_words():
     return topics
 
 
-def read_synonyms():
+def read_synonyms(name):
     """(words, words of the contrary) of every line."""
     pairs = []
-    for line in lines_of("synonyms.txt"):
+    for line in lines_of(name):
         one, _, other = line.partition(" / ")
         pairs.append(([w.strip() for w in one.split(",")], [w.strip() for w in other.split(",") if w.strip()]))
     return pairs
@@ -143,5 +143,6 @@ def read_languages():
 
 
 WORDS = read_words()
-SYNONYMS = read_synonyms()
+SYNONYMS = read_synonyms("synonyms.txt")
+THESAURUS = read_synonyms("thesaurus.txt")  # training's alone
 LANGUAGES = read_languages()

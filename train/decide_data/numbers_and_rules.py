@@ -3,7 +3,7 @@
 from . import asking, texts
 from .grammar import Phrases, fill
 from .topics import instructions
-from .vocab import DAYS, MONTHS
+from .vocab import MONTHS
 
 # Rules: (rule, fact, questions whose answer is yes where the fact keeps the rule, questions with the contrary answer, how the
 # number is compared). {x} is the rule's number, {y} the fact's.
@@ -298,4 +298,30 @@ def warranty(world):
     return placed(world, numbered(world, WARRANTY, years, 0), fact, [asking.noul(instructions_text(world, COVERED), 0.95 if kept else 0.05)])
 
 
-assert len(DAYS) == 7
+WHICH_MORE = Phrases("which (is|number is) (larger|greater|more|higher|bigger)?\nlarger\nmaximum\n!which number beats the others?")
+WHICH_LESS = Phrases("which (is|number is) (smaller|less|lower)?\nsmaller\nminimum\n!which number is beaten by all?")
+
+
+def plain_numbers(world):
+    """Numbers and nothing else."""
+    top = world.pick([9, 9, 30, 99, 99, 400, 999, 5000])
+    values = world.sample(range(top + 1), world.pick([2, 2, 3]))
+    names = world.pick([["a", "b", "c"], ["x", "y", "z"], ["first", "second", "third"], ["limit", "value", "other"]])[: len(values)]
+    pairs = dict(zip(names, values))
+    more = world.chance(0.5)
+    right = (max if more else min)(values)
+    state = world.pick([pairs, ", ".join(f"{n} = {v}" for n, v in pairs.items()), " ".join(map(str, values))])
+    questions = []
+    if isinstance(state, dict) or "=" in state:
+        named = {n: None for n in names}
+        questions.append(asking.choice(world, world.say(WHICH_MORE if more else WHICH_LESS), named, names[values.index(right)], 0.01))
+        a, b = world.sample(range(len(names)), 2)
+        world.slots.kept["a", False], world.slots.kept["b", False] = names[a], names[b]
+        holds = values[a] > values[b] if more else values[a] < values[b]
+        questions.append(asking.noul(world.say(COMPARE if more else COMPARE_LESS), 0.98 if holds else 0.02))
+    else:
+        questions.append(asking.choice(world, world.say(WHICH_MORE if more else WHICH_LESS), {str(v): None for v in values}, str(right), 0.01))
+        world.slots.kept["a", False], world.slots.kept["b", False] = str(values[0]), str(values[1])
+        holds = values[0] > values[1] if more else values[0] < values[1]
+        questions.append(asking.noul(world.say(COMPARE if more else COMPARE_LESS), 0.98 if holds else 0.02))
+    return state, questions

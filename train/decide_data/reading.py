@@ -2,7 +2,7 @@
 
 from . import asking, texts
 from .grammar import Phrases, fill
-from .lexicon import LANGUAGES, SYNONYMS, WORDS
+from .lexicon import LANGUAGES, SYNONYMS, THESAURUS, WORDS
 from .topics import instructions
 from .vocab import DAYS
 
@@ -281,11 +281,12 @@ WORD_LINES = Phrases("{l}\nwords: {l}\n(they spoke|we talked|an article|a book|a
 def lexical(world):
     """Meanings of single words."""
     roll = world.rng.random()
-    if roll < 0.3:
-        words, contrary = world.pick(SYNONYMS)
+    if roll < (0.45 if world.split == "train" else 0.3):
+        known = THESAURUS if world.split == "train" and world.chance(0.75) else SYNONYMS
+        words, contrary = world.pick(known)
         a = world.pick(words)
         others = [w for w in words if w != a]
-        far = [world.pick(world.pick(SYNONYMS)[0]) for _ in range(3)]
+        far = [world.pick(world.pick(known)[0]) for _ in range(3)]
         kind = world.pick(["same", "closest", "contrary"]) if contrary else world.pick(["same", "closest"])
         state = world.pick(["", "", a, f"word: {a}"])
         if kind == "contrary":

@@ -3,7 +3,7 @@
 import re
 
 from .grammar import Phrases
-from .lexicon import SYNONYMS
+from .lexicon import SYNONYMS, THESAURUS
 
 GREETING = Phrases("""
 hi
@@ -83,12 +83,14 @@ def sentence(world, text):
 def word_table():
     """word -> others that may stand for it."""
     table = {}
-    for words, contrary in SYNONYMS:
+    for words, contrary in [*THESAURUS, *SYNONYMS]:
         for group in (words, contrary):
             single = [w for w in group if " " not in w]
             for word in single:
-                table[word] = [w for w in single if w != word]
-    for word in "free fall fine right past dear back leave love like kind open order book issue short close mad hard cold fit well".split():
+                table.setdefault(word, []).extend(w for w in single if w != word)
+    for word in ("free fall fine right past dear back leave love like kind open order book issue short close mad hard cold fit well "
+                 "for must may want try turn play show stage share mark paper note line key code light cross blue off over left "
+                 "out good here gone current fair mean").split():
         table.pop(word, None)
     return {word: others for word, others in table.items() if others}
 
