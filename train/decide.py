@@ -8,7 +8,7 @@ OUT/fixture.json       requests with token ids, logits and probabilities by tran
 OUT/train.log          what was printed
 
 Three stages: all weights on generated data (decide_data); an adapter and the head on the base as bf16 rounded it; the
-temperature on calibration.jsonl, which people's own words wrote and nothing else sees. Needs torch, transformers >= 5.17, peft, tokenizers.
+temperature on calibration.jsonl, hand-written questions that nothing else sees. Needs torch, transformers >= 5.17, peft, tokenizers.
 """
 
 import argparse
@@ -202,8 +202,10 @@ def probe_graphs():
     target[:, 3] = 1
     batch = (ids, ends, target, torch.full((64,), 90, device=DEVICE), torch.ones(64, dtype=torch.bool, device=DEVICE))
     model.train()
+    kept = []  # a graph that is freed takes the shared pool with it
     for language_weight, tolerance in ((0.0, 1e-3), (0.1, 1.0)):
         steps = [Stepper(parameters, lambda b: losses(model, head, b, 0, 0.0, language_weight, 0.0), g) for g in (False, True)]
+        kept.append(steps)
         figures, norms = [], []
         for step in steps:
             figures.append(step(batch)[0].item())

@@ -2,7 +2,7 @@
 
 A phrase is text with (alternative|alternative) and {slot}. A list of phrases is parted once for all by its text
 alone: lines that begin with "!" belong to the test, and of two or more the last of the others, so that the test has
-plain wordings as well as unusual ones; some lines are held out of training for the fit of the temperature.
+plain wordings as well as unusual ones; some lines are held out of training, to see what it is worth on its own kind.
 """
 
 import functools

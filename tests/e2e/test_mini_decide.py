@@ -1,0 +1,94 @@
+"""The decision model that comes with the program: what its training and its test share, and what it is worth."""
+
+import json
+import sys
+import unittest
+
+import program
+from program import ProgramTest
+
+sys.path.insert(0, str(program.ROOT / "train"))
+
+from decide_data import asking, grammar, lexicon, numbers_and_rules, reading, suite, texts, topics, vocab  # noqa: E402
+
+RUN = program.ROOT / "models/assay-mini-decide/run"
+SUITES = program.DATA / "decide"
+
+
+def phrase_lists(value):
+    if isinstance(value, grammar.Phrases):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from phrase_lists(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from phrase_lists(item)
+
+
+def all_lists():
+    for module in (asking, numbers_and_rules, reading, texts, topics):
+        for name, value in vars(module).items():
+            if name.isupper():
+                yield from phrase_lists(value)
+    groups = [*lexicon.TOPICS, *lexicon.AXES.values()]
+    for named in [*groups, *(concept for group in groups for concept in group.concepts)]:
+        yield from phrase_lists([named.names, named.descriptions, getattr(named, "phrases", None)])
+    for language in lexicon.LANGUAGES:
+        yield from phrase_lists(language.kinds)
+
+
+class Data(unittest.TestCase):
+    def test_test_phrases_are_not_in_training(self):
+        lists = list(all_lists())
+        self.assertGreater(len(lists), 500)
+        for phrases in lists:
+            if phrases.own_test:
+                shared = set(map(str.lower, phrases.lists["train"])) & set(map(str.lower, phrases.lists["test"]))
+                self.assertFalse(shared)
+        trained = {line.lower() for phrases in lists for line in phrases.lists["train"] if len(line.split()) > 3}
+        tested = {line.lower() for phrases in lists if phrases.own_test for line in phrases.lists["test"]}
+        self.assertFalse(trained & tested)
+
+    def test_names_and_things_are_not_shared(self):
+        for kind, words in vocab.LISTS.items():
+            self.assertFalse(set(words["train"]) & set(words["test"]), kind)
+        self.assertFalse(set(vocab.SYLLABLES["train"]) & set(vocab.SYLLABLES["test"]))
+
+    def test_the_suite_is_what_the_generator_makes(self):
+        kept = (SUITES / "test.jsonl").read_text(encoding="utf-8").splitlines()
+        made = [json.dumps(line, ensure_ascii=False) for line in suite.lines("test", 2400, 1)]
+        self.assertEqual(kept, made)
+        self.assertGreaterEqual(sum(len(json.loads(line)["expected"]) for line in kept), 2000)
+
+
+class Model(ProgramTest):
+    def everyday(self):
+        """(expected, answer, levels less one) of each everyday question."""
+        records = [json.loads(line) for line in (SUITES / "everyday.jsonl").read_text(encoding="utf-8").splitlines()]
+        responses = self.decide(RUN, [record["request"] for record in records])
+        for record, response in zip(records, responses):
+            for name, expected in record["expected"].items():
+                yield expected, response["answers"][name], len(response["raw"][name]["probabilities"]) - 1
+
+    def test_three_in_four_everyday_questions_are_answered_as_agreed(self):
+        right = []
+        for expected, answer, top in self.everyday():
+            if answer["type"] == "noul":
+                right.append((answer["noul"] > 0.5) == expected)
+            elif answer["type"] == "choice":
+                right.append(answer["choice"] == expected)
+            else:
+                right.append(abs(answer["score"] - expected) <= 0.25 * top)
+        self.assertGreaterEqual(len(right), 100)
+        self.assertGreaterEqual(sum(right) / len(right), 0.74)
+
+    def test_its_answers_are_those_of_the_authors_code(self):
+        fixture = program.DATA / "assay-mini-decide.fixture.json"
+        for precision in ("fp32", "bf16"):
+            gate = self.succeed("gate", "decision", "--model", RUN, "--fixture", fixture, "--precision", precision)
+            self.assertTrue(gate.endswith("PASS\n"), gate)
+
+
+if __name__ == "__main__":
+    unittest.main()
