@@ -222,11 +222,13 @@ class CausalConv1dCase final : public OpCase {
   std::vector<float> x_, w_, initial_;
 };
 
-/// One segment of queries over a run of its parent's keys and its own.
+/// One segment of queries over a run of its parent's keys and its own; which of them each sees is the mask's.
 class AttentionCase final : public OpCase {
  public:
   struct Shape {
     std::size_t heads, kv_heads, dim, parent, own;
+    ops::AttentionMask mask = ops::AttentionMask::causal;
+    std::size_t window = 0;
   };
   AttentionCase(Draw& draw, const Shape& shape, double sharpness, bool gated)
       : shape_(shape), sharpness_(sharpness) {
@@ -238,8 +240,8 @@ class AttentionCase final : public OpCase {
   }
 
   std::string name() const override {
-    return fmt::format("heads={}/{} dim={} keys={}+{} |q|<{}{}", shape_.heads, shape_.kv_heads, shape_.dim,
-                       shape_.parent, shape_.own, sharpness_, gate_.empty() ? "" : " gated");
+    return fmt::format("heads={}/{} dim={} keys={}+{} |q|<{}{}{}", shape_.heads, shape_.kv_heads, shape_.dim,
+                       shape_.parent, shape_.own, sharpness_, gate_.empty() ? "" : " gated", mask_name());
   }
 
   Answer exact() const override {
@@ -264,6 +266,8 @@ class AttentionCase final : public OpCase {
                                        .kv_heads = shape_.kv_heads,
                                        .head_dim = shape_.dim,
                                        .scale = scale(),
+                                       .mask = shape_.mask,
+                                       .window = shape_.window,
                                        .q = {q_.data(), stride},
                                        .gate = {gate_.empty() ? nullptr : gate_.data(), stride},
                                        .q_head_stride = shape_.dim,
@@ -276,14 +280,42 @@ class AttentionCase final : public OpCase {
  private:
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(shape_.dim)); }
 
+  std::string mask_name() const {
+    switch (shape_.mask) {
+      case ops::AttentionMask::causal:
+        return "";
+      case ops::AttentionMask::full:
+        return " full";
+      case ops::AttentionMask::sliding:
+        return fmt::format(" window={}", shape_.window);
+    }
+    return "";
+  }
+
+  bool sees(std::size_t t, std::size_t key) const {
+    switch (shape_.mask) {
+      case ops::AttentionMask::causal:
+        return key <= shape_.parent + t;
+      case ops::AttentionMask::full:
+        return true;
+      case ops::AttentionMask::sliding:
+        return key + shape_.window >= t && key <= t + shape_.window;
+    }
+    return false;
+  }
+
   void attend(std::size_t t, std::size_t h, std::vector<double>& out) const {
     const std::size_t kv = h / (shape_.heads / shape_.kv_heads);
     const std::size_t place = (t * shape_.heads + h) * shape_.dim;
-    std::vector<double> weights(shape_.parent + t + 1);
-    for (std::size_t j = 0; j < weights.size(); ++j) {
+    std::vector<std::size_t> keys;
+    for (std::size_t key = 0; key < shape_.parent + shape_.own; ++key) {
+      if (sees(t, key)) keys.push_back(key);
+    }
+    std::vector<double> weights(keys.size());
+    for (std::size_t j = 0; j < keys.size(); ++j) {
       for (std::size_t i = 0; i < shape_.dim; ++i) {
         weights[j] += static_cast<double>(q_[place + i]) *
-                      static_cast<double>(k_[(j * shape_.kv_heads + kv) * shape_.dim + i]);
+                      static_cast<double>(k_[(keys[j] * shape_.kv_heads + kv) * shape_.dim + i]);
       }
       weights[j] *= static_cast<double>(scale());
     }
@@ -292,8 +324,8 @@ class AttentionCase final : public OpCase {
     for (double& weight : weights) total += weight = std::exp(weight - largest);
     for (std::size_t i = 0; i < shape_.dim; ++i) {
       double sum = 0;
-      for (std::size_t j = 0; j < weights.size(); ++j) {
-        sum += weights[j] * static_cast<double>(v_[(j * shape_.kv_heads + kv) * shape_.dim + i]);
+      for (std::size_t j = 0; j < keys.size(); ++j) {
+        sum += weights[j] * static_cast<double>(v_[(keys[j] * shape_.kv_heads + kv) * shape_.dim + i]);
       }
       out[place + i] = sum / total * (gate_.empty() ? 1 : exact_sigmoid(gate_[place + i]));
     }
@@ -363,6 +395,11 @@ Cases attention_cases(Draw draw) {
     const std::size_t kv = draw.count(1, 2);
     add({kv * draw.count(1, 4), kv, draw.count(1, 80), draw.count(0, 60), draw.count(1, 40)});
   }
+  // Without a direction: everything, another sequence's keys first, and a window around each query.
+  using enum ops::AttentionMask;
+  add({4, 2, 17, 70, 9, full});
+  add({2, 1, 64, 0, 40, full});
+  for (const std::size_t window : {0u, 1u, 7u, 200u}) add({4, 2, 20, 0, 45, sliding, window});
   return cases;
 }
 
