@@ -108,6 +108,36 @@ void add_decision(CLI::App& gate) {
   command->callback([flags] { gate_decision(*flags); });
 }
 
+struct MusicGateFlags {
+  TargetFlags target;
+  bool red = false;
+  ResultOutput output;
+};
+
+void gate_music(const MusicGateFlags& flags) {
+  const lab::GateTarget target = flags.target.target();
+  const ops::Precision precision = target.precision.value_or(ops::Precision::fp32);
+  flags.output.check_folder();
+  deliver(lab::execute_gate(lab::default_music_gate(precision, flags.red), target), flags.output);
+}
+
+void add_music_gate(CLI::App& gate) {
+  auto flags = std::make_shared<MusicGateFlags>();
+  CLI::App* command = gate.add_subcommand(
+      "music", "Songs of a music model, stage by stage; exit status 0 for PASS, 1 for FAIL");
+  command->add_option("--model", flags->target.model, "An ACE-Step checkpoint, in either layout")->required();
+  command->add_option("--fixture", flags->target.fixtures, "The oracle's recorded songs; repeatable")
+      ->required();
+  command->add_option("--precision", flags->target.precision, "fp32 (the default) or bf16");
+  command->add_option("--form", flags->target.forms,
+                      "op=name: run this form of an op (see `assay forms`); repeatable");
+  command->add_option("--threads", flags->target.threads, "Threads to use; 0 is one a core")
+      ->capture_default_str();
+  command->add_flag("--red", flags->red, "Also run the red arms, each of which the gate must fail");
+  flags->output.add_to(*command);
+  command->callback([flags] { gate_music(*flags); });
+}
+
 struct RunFlags {
   std::string gate;
   TargetFlags target;
@@ -307,6 +337,7 @@ void add_gate(CLI::App& app) {
       app.add_subcommand("gate", "Judge a run against an oracle's recorded answers: PASS or FAIL");
   gate->require_subcommand(1);
   add_decision(*gate);
+  add_music_gate(*gate);
   add_run(*gate);
   add_sweep(*gate);
   add_bisect(*gate);

@@ -7,6 +7,7 @@
 #include "decision/model.hpp"
 #include "lab/decision_fixture.hpp"
 #include "lab/gate/decision_subject.hpp"
+#include "lab/gate/music_subject.hpp"
 #include "lab/gate/op_subject.hpp"
 #include "lab/gate/taps_subject.hpp"
 
@@ -59,6 +60,25 @@ std::vector<GateReport> run_decisions(const GateFile& gate, const GateTarget& ta
   return reports;
 }
 
+std::vector<GateReport> run_music(const GateFile& gate, const GateTarget& target, ops::Precision precision,
+                                  const std::vector<FixtureReference>& references) {
+  if (target.base) refuse(gate, "a base", "none: a music model has its parts beside it");
+  if (target.parts)
+    refuse(gate, "forms that differ between layers", "one form an op: songs are not bisected");
+  std::vector<MusicFixture> fixtures;
+  for (const FixtureReference& reference : references) {
+    fixtures.push_back(read_music_fixture(reference.path));
+    check_pin(reference, fixtures.back().sha256);
+  }
+  std::vector<GateReport> reports;
+  for (const MusicFixture& fixture : fixtures) {
+    MusicSubject subject(music::Checkpoint::open(target.model), fixture,
+                         ops::select_forms(precision, target.forms), precision, target.threads);
+    reports.push_back(run_gate(gate, subject, target.stop));
+  }
+  return reports;
+}
+
 std::vector<GateReport> run_taps(const GateFile& gate, const GateTarget& target, ops::Precision precision,
                                  const std::vector<FixtureReference>& references) {
   std::vector<GateReport> reports;
@@ -94,6 +114,8 @@ std::vector<GateReport> execute_gate(const GateFile& gate, const GateTarget& tar
       return run_decisions(gate, target, precision, fixtures);
     case SubjectKind::taps:
       return run_taps(gate, target, precision, fixtures);
+    case SubjectKind::music:
+      return run_music(gate, target, precision, fixtures);
     case SubjectKind::op:
       break;
   }

@@ -14,7 +14,7 @@
 namespace assay::lab {
 
 /// What a gate runs.
-enum class SubjectKind { decision, op, taps };
+enum class SubjectKind { decision, op, taps, music };
 
 std::string_view to_string(SubjectKind kind);
 
@@ -35,10 +35,11 @@ struct FixtureReference {
 ///
 /// subject.type "decision": the answers of a decision model to a fixture's requests. "taps": the outputs of a
 /// model's layers against those an oracle tapped. "op": a form against its contract in double precision, over
-/// shapes, edges and extreme values drawn from "seed"; its fields are "op" and "seed".
+/// shapes, edges and extreme values drawn from "seed"; its fields are "op" and "seed". "music": the stages of
+/// a music model's songs, judged by the audio comparator.
 /// "precision" may be left out of a subject: then the gate judges runs of either. "fixtures" may be left out
-/// of decision and taps gates, which then take theirs from the command; paths are relative to the gate's
-/// file. A gate is known by the SHA-256 of its file.
+/// of decision, taps and music gates, which then take theirs from the command; paths are relative to the
+/// gate's file. A gate is known by the SHA-256 of its file.
 struct GateFile {
   std::string file;    ///< its path as given; empty for a gate that the program made itself
   std::string sha256;  ///< empty where the program made it
@@ -56,6 +57,9 @@ struct GateFile {
 /// for a gate without red arms, two of one name, an arm that the subject cannot carry out, or a comparator
 /// that the subject's answers do not suit; Error(unsupported) for another schema; Error(missing | io).
 GateFile read_gate_file(const std::filesystem::path& path);
+
+/// The music gate with the design's bar of a precision and, where wanted, all red arms.
+GateFile default_music_gate(ops::Precision precision, bool red);
 
 /// The decision gate with the default bar of a precision and both red arms.
 GateFile default_decision_gate(ops::Precision precision, bool red);

@@ -15,9 +15,10 @@ namespace {
 constexpr std::string_view kScaled = "scaled_output";
 constexpr std::string_view kPermuted = "permuted_output";
 constexpr std::string_view kShifted = "shifted_window";
-constexpr std::array<std::string_view, 6> kArms{input_arm::kNegatedInstructions,
+constexpr std::array<std::string_view, 7> kArms{input_arm::kNegatedInstructions,
                                                 input_arm::kSwappedStates,
                                                 input_arm::kWrongSeed,
+                                                input_arm::kSwappedConditions,
                                                 kScaled,
                                                 kPermuted,
                                                 kShifted};
@@ -89,7 +90,7 @@ nlohmann::ordered_json to_json(const RedArm& arm) {
 
 bool is_input_arm(std::string_view name) {
   return name == input_arm::kNegatedInstructions || name == input_arm::kSwappedStates ||
-         name == input_arm::kWrongSeed;
+         name == input_arm::kWrongSeed || name == input_arm::kSwappedConditions;
 }
 
 Answer made_wrong(const RedArm& arm, const Answer& answer) {

@@ -12,7 +12,7 @@
 /// Red arms: runs that are wrong on purpose, each of which a gate must fail.
 ///
 /// Input arms change what the subject is given (see input_arm): "negated_instructions", "swapped_states",
-/// "wrong_seed". Output arms change what it answered and suit every subject:
+/// "wrong_seed", "swapped_conditions". Output arms change what it answered and suit every subject:
 /// "scaled_output" {"factor"}: every value times the factor, which is not 1.
 /// "permuted_output": every array's values one place on, the first one last.
 /// "shifted_window" {"seconds"}: every array with a sample rate read that much later, the beginning at the

@@ -99,6 +99,26 @@ std::string bar_text(const Bar& bar) {
   return text.empty() ? std::string(comparator_name(bar)) : fmt::format("{}: {}", comparator_name(bar), text);
 }
 
+/// A line for every array where the comparator measured each by itself.
+std::string arrays_text(const Json& measures) {
+  std::string text;
+  if (!measures.contains("arrays_by_name")) return text;
+  constexpr std::array<const char*, 4> kShown{"nrmse", "snr_db", "pearson", "max_abs"};
+  text +=
+      fmt::format("  {:<24}{:>12}{:>12}{:>12}{:>12}\n", "array", kShown[0], kShown[1], kShown[2], kShown[3]);
+  for (const auto& [name, array] : measures["arrays_by_name"].items()) {
+    text += fmt::format("  {:<24}", printable(name));
+    for (const char* measure : kShown) {
+      const Json& value = array[measure];
+      text += fmt::format("{:>12}", value.is_number()   ? fmt::format("{:.4g}", value.get<double>())
+                                    : value.is_string() ? value.get<std::string>()
+                                                        : "undefined");
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view to_string(ArmOutcome outcome) {
@@ -172,6 +192,7 @@ std::string to_text(const GateReport& report) {
   for (const auto& [name, value] : report.verdict.columns) {
     text += fmt::format("{:<22}{}\n", name, printable(value));
   }
+  text += arrays_text(report.verdict.measures);
   for (const std::string& failure : report.verdict.failures)
     text += fmt::format("  {}\n", printable(failure));
   for (const ArmReport& arm : report.red_arms) text += arm_line(arm);

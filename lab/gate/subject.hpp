@@ -40,6 +40,7 @@ namespace input_arm {
 inline constexpr std::string_view kNegatedInstructions = "negated_instructions";
 inline constexpr std::string_view kSwappedStates = "swapped_states";
 inline constexpr std::string_view kWrongSeed = "wrong_seed";
+inline constexpr std::string_view kSwappedConditions = "swapped_conditions";
 }  // namespace input_arm
 
 /// What a gate judges: anything that answers cases in numbers where an oracle's numbers are known. An op's

@@ -226,6 +226,12 @@ std::string rows_done(const SweepReport& report) {
 SweepReport sweep(const SweepPlan& plan, const SweepObserver& on_row) {
   check_ops(plan.vary);
   for (const GateFile& gate : plan.gates) {
+    if (gate.subject == SubjectKind::music) {
+      throw Error(ErrorKind::unsupported, {.where = "gate " + gate.name,
+                                           .found = "a gate of a music model",
+                                           .expected = "gates of ops and decision models",
+                                           .advice = "`assay gate run` runs it, `--form` with another form"});
+    }
     if (gate.fixtures.empty()) continue;
     throw Error(ErrorKind::invalid_argument, {.where = "gate " + gate.name,
                                               .found = "a gate with fixtures of its own",

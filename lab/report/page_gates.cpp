@@ -216,6 +216,7 @@ std::string group_name(const Json& gate) {
   const std::string what = type == "decision" ? "Decisions of the model"
                            : type == "taps"   ? "Layers of the model"
                            : type == "op"     ? "Ops by themselves"
+                           : type == "music"  ? "Songs of the model"
                                               : type;
   const std::string on = gate["fixture"].is_string() ? ": " + gate["fixture"].get<std::string>() : "";
   return fmt::format("{}{} ({})", what, on, words(gate["comparator"].get<std::string>()));

@@ -106,7 +106,7 @@ TEST(Audio, JudgesTheWorstSecond) {
   EXPECT_TRUE(compare(AudioBar{.whole = {.nrmse = 0.02}}, expected, floats(y, 1000)).pass());
   const Verdict verdict = compare(AudioBar{.whole = {}, .nrmse_per_second = 0.02}, expected, floats(y, 1000));
   EXPECT_THAT(verdict.failures, Contains(HasSubstr("case.y, second 2")));
-  EXPECT_EQ(verdict.measures["arrays_by_second"]["case.y"]["nrmse_per_second"].size(), 3u);
+  EXPECT_EQ(verdict.measures["arrays_by_name"]["case.y"]["nrmse_per_second"].size(), 3u);
 }
 
 TEST(Audio, NeedsARateAndTheSameOne) {
