@@ -118,6 +118,7 @@ class Composition {
     if (request_.reference) {
       options.progress = [&](double done) { at(Stage::source, 1 - share * (1 - done)); };
       timbre_ = encoder.encode(timbre_clip(*request_.reference), options);
+      tap("timbre_latents", width_, timbre_);
     } else {
       timbre_ = silence_of(silence_, timbre_frames(), width_);
     }
@@ -294,7 +295,15 @@ class Composition {
       options.progress = [&](double done) { at(Stage::decode, (static_cast<double>(song) + done) / count); };
       decoder.decode(songs[song].latents, [&](std::size_t, std::span<const float> part) { sound.append(part); },
                      options);
+      if (options_.tap) tap_sound(song, sound);
     }
+  }
+
+  /// The samples as decoded, [samples, 2], before they are scaled.
+  void tap_sound(std::size_t song, const audio::SoundSpool& sound) const {
+    std::vector<float> samples(sound.samples());
+    sound.read(0, samples);
+    tap_song(song, "raw", 2, samples);
   }
 
   const Checkpoint& checkpoint_;

@@ -76,7 +76,7 @@ class Songs(ComposeTest):
     def test_taps_hold_every_stage(self):
         self.compose(*SONG, "--taps", self.folder / "taps")
         names = {path.stem for path in (self.folder / "taps").iterdir()}
-        for name in ("text_hidden", "condition", "context", "0.noise", "0.velocity_01", "0.latents"):
+        for name in ("text_hidden", "condition", "context", "0.noise", "0.velocity_01", "0.latents", "0.raw"):
             self.assertIn(name, names)
 
     def test_given_noise_is_started_from(self):
