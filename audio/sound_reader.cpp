@@ -67,6 +67,7 @@ SF_VIRTUAL_IO memory_io() {
   io.read = [](void* data, sf_count_t count, void* user) -> sf_count_t {
     MemorySound& memory = memory_of(user);
     const std::size_t got = std::min(static_cast<std::size_t>(count), memory.bytes.size() - memory.at);
+    if (got == 0) return 0;  // an empty file has no bytes to point at
     std::memcpy(data, memory.bytes.data() + memory.at, got);
     memory.at += got;
     return static_cast<sf_count_t>(got);

@@ -1,5 +1,6 @@
 #include "music/sampler.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -125,6 +126,50 @@ TEST(Guidance, IsOrthogonalBoundedAndHasMomentum) {
   std::vector<float> again = conditional;
   guidance.apply(again, unconditional);
   EXPECT_NE(again, guided) << "the second step remembers the first";
+}
+
+/// normalized_guidance of diffusers' adaptive_projected_guidance.py as it is written there, over whole tensors, in
+/// double; `average` is its momentum buffer.
+std::vector<double> authors_guidance(const std::vector<float>& conditional, const std::vector<float>& unconditional,
+                                     std::size_t channels, double scale, std::vector<double>& average) {
+  std::vector<double> guided(conditional.size());
+  for (std::size_t i = 0; i < average.size(); ++i) {
+    average[i] = (static_cast<double>(conditional[i]) - unconditional[i]) - 0.75 * average[i];
+  }
+  for (std::size_t c = 0; c < channels; ++c) {
+    double norm = 0;
+    double length = 0;
+    for (std::size_t i = c; i < average.size(); i += channels) {
+      norm += average[i] * average[i];
+      length += static_cast<double>(conditional[i]) * conditional[i];
+    }
+    const double factor = std::min(1.0, 2.5 / std::sqrt(norm));
+    double parallel = 0;
+    for (std::size_t i = c; i < average.size(); i += channels) {
+      parallel += factor * average[i] * conditional[i] / std::sqrt(length);
+    }
+    for (std::size_t i = c; i < average.size(); i += channels) {
+      const double orthogonal = factor * average[i] - parallel * conditional[i] / std::sqrt(length);
+      guided[i] = conditional[i] + (scale - 1) * orthogonal;
+    }
+  }
+  return guided;
+}
+
+TEST(Guidance, IsTheAuthorsOverSeveralSteps) {
+  const std::size_t channels = 3;
+  Guidance guidance(channels, 7.0f);
+  std::vector<double> average(60);
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    std::vector<float> guided = normals(10 + step, 60);
+    std::vector<float> unconditional = guided;
+    // The last step's difference is small: its norm stays below the bound.
+    const std::vector<float> difference = normals(20 + step, 60);
+    for (std::size_t i = 0; i < 60; ++i) unconditional[i] -= (step == 3 ? 0.01f : 1.0f) * difference[i];
+    const std::vector<double> expected = authors_guidance(guided, unconditional, channels, 7.0, average);
+    guidance.apply(guided, unconditional);
+    for (std::size_t i = 0; i < 60; ++i) EXPECT_NEAR(guided[i], expected[i], 2e-5) << step << ' ' << i;
+  }
 }
 
 TEST(Guidance, AWeightOfOneChangesNothing) {
