@@ -21,6 +21,7 @@ namespace assay::cli {
 void add_decide(CLI::App& app);
 void add_compose(CLI::App& app);
 void add_gate(CLI::App& app);
+void add_eval(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_forms(CLI::App& app);
 void add_bench(CLI::App& app);

@@ -183,7 +183,7 @@ void decide(const DecideFlags& flags) {
 void add_decide(CLI::App& app) {
   auto flags = std::make_shared<DecideFlags>();
   CLI::App* command = app.add_subcommand("decide", "Answer System One requests");
-  flags->model.add_to(*command);
+  flags->model.add_to(*command, false);
   command->add_option("--request", flags->request, "File with a request, or - for standard input")
       ->capture_default_str();
   command->add_option("--state-cache", flags->state_cache,

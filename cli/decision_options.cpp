@@ -5,8 +5,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "cli/commands.hpp"
+#include "cli/embedded_model.hpp"
 #include "ops/device_selection.hpp"
 
 namespace assay::cli {
@@ -21,11 +25,16 @@ void show_loading(std::size_t done, std::size_t total) {
 
 }  // namespace
 
-void DecisionModelFlags::add_to(CLI::App& command) {
-  command.add_option("--model", model, "Run directory of a Kev checkpoint, its Hub id, or a GGUF file")
-      ->required();
-  command.add_option("--base", base,
-                     "Base model directory, where the run's own reference is not to be followed");
+void DecisionModelFlags::add_to(CLI::App& command, bool required) {
+  CLI::Option* const named =
+      command
+          .add_option("--model", model,
+                      std::string("Run directory of a Kev checkpoint, its Hub id, or a GGUF file") +
+                          (required ? "" : "; by default the small one that comes with the program"))
+          ->required(required);
+  command
+      .add_option("--base", base, "Base model directory, where the run's own reference is not to be followed")
+      ->needs(named);
   command.add_option("--precision", precision, "Of the matrix products: fp32 or bf16")->capture_default_str();
   command.add_option("--form", forms, "op=name: run this form of an op (see `assay forms`); repeatable");
   command.add_option("--threads", threads, "Threads to use; 0 is one a core")->capture_default_str();
@@ -40,7 +49,11 @@ std::unique_ptr<decision::DecisionModel> DecisionModelFlags::load(std::size_t st
   if (isatty(STDERR_FILENO) != 0) options.progress = show_loading;
   std::optional<std::filesystem::path> base_path;
   if (!base.empty()) base_path = base;
-  return decision::DecisionModel::load(model, base_path, options);
+  if (!model.empty()) return decision::DecisionModel::load(model, base_path, options);
+  const std::filesystem::path run = embedded_decision_model();
+  fmt::print(stderr, "assay: no --model: {}, the small one that comes with the program\n",
+             kEmbeddedModelName);
+  return decision::DecisionModel::load(run, base_path, options);
 }
 
 }  // namespace assay::cli

@@ -19,9 +19,11 @@ struct DecisionModelFlags {
   std::vector<std::string> forms;
   std::size_t threads = 0;
 
-  void add_to(CLI::App& command);
+  /// `required`: without --model is an error; else it means the model that comes with the program.
+  void add_to(CLI::App& command, bool required = true);
 
-  /// Loads the model; layers are counted on standard error where that is a terminal.
+  /// Loads the model; layers are counted on standard error where that is a terminal. Says on standard error
+  /// that it is the program's own where no --model was given.
   std::unique_ptr<decision::DecisionModel> load(std::size_t state_cache_bytes) const;
 };
 

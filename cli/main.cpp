@@ -84,6 +84,7 @@ int run(int argc, char** argv) {
   assay::cli::add_decide(app);
   assay::cli::add_compose(app);
   assay::cli::add_gate(app);
+  assay::cli::add_eval(app);
   assay::cli::add_inspect(app);
   assay::cli::add_forms(app);
   assay::cli::add_bench(app);

@@ -4,27 +4,28 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${1:-$(nproc)}
 assay=build/release/cli/assay
-model=tests/data/kev-tiny-hybrid
+model=models/assay-mini-decide/run
+fixture=tests/data/assay-mini-decide.fixture.json
 
 scripts/configure.sh release
 cmake --build --preset release --target assay -j "$jobs"
 
 cat << 'END'
 
-An example ticket, answered by the small Qwen3.5 hybrid of the tests. Its weights are random: the numbers
-show that the program runs, and equals its author's code, not that the answers are wise.
+An example ticket, answered by the small model that comes with the program. It was trained on generated sentences
+alone; models/assay-mini-decide/README.md says what it is worth.
 
 END
-"$assay" decide --model "$model/run" --request examples/ticket.json --table
+"$assay" decide --request examples/ticket.json --table
 for precision in fp32 bf16; do
   echo
   echo "The gate: 48 recorded requests against the author's fp32 implementation, here in $precision."
-  "$assay" gate decision --model "$model/run" --fixture "$model.fixture.json" --precision "$precision"
+  "$assay" gate decision --model "$model" --fixture "$fixture" --precision "$precision"
 done
 
 cat << 'END'
 
-Two seconds of sound by the small ACE-Step model of the tests, from text to FLAC. Its weights are random too: what
+Two seconds of sound by the small ACE-Step model of the tests, from text to FLAC. Its weights are random: what
 is heard is noise; that it is the noise of the authors' code is what the tests compare.
 
 END

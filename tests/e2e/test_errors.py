@@ -26,7 +26,8 @@ class Errors(ProgramTest):
         self.refuse("decide", "--model", self.model, stdin=text, says=says)
 
     def test_usage_errors_name_the_flag(self):
-        self.refuse("decide", says=["--model"])
+        self.refuse("gate", "decision", says=["--model"])
+        self.refuse("decide", "--base", self.model, says=["--base", "--model"])
         self.refuse("decide", "--model", self.model, "--precision", "fp8", says=["--precision", "fp8"])
         self.refuse("decide", "--model", self.model, "--form", "matmul=magic", says=["matmul", "magic"])
         self.refuse("decide", "--model", self.model, "--form", "magic=vector", says=["magic"])

@@ -83,6 +83,31 @@ class Model(ProgramTest):
         self.assertGreaterEqual(len(right), 100)
         self.assertGreaterEqual(sum(right) / len(right), 0.74)
 
+    def test_it_answers_where_no_model_is_named(self):
+        request = json.loads((program.ROOT / "examples/ticket.json").read_text(encoding="utf-8"))
+        done = program.assay("decide", stdin=json.dumps(request))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"no --model: assay-mini-decide", done.stderr)
+        self.assertEqual(done.stderr.count(b"\n"), 1)
+        answers = json.loads(done.stdout)["answers"]
+        self.assertEqual(answers["team"]["choice"], "billing")
+        self.assertGreater(answers["urgency"]["score"], 1.5)
+
+    def test_eval_prints_the_figures_of_a_suite(self):
+        found = json.loads(self.succeed("eval", "--suite", SUITES / "everyday.jsonl", "--json"))
+        self.assertEqual(found["records"], 100)
+        self.assertGreaterEqual(found["all"]["share"], 0.74)
+        wrong = sum(found[kind]["asked"] - found[kind]["right"] for kind in ("noul", "choice"))
+        self.assertEqual(wrong, sum(c["count"] for kind in ("noul", "choice") for c in found[f"{kind}_confusions"]))
+        text = self.succeed("eval", "--suite", SUITES / "everyday.jsonl", "--confusions", 3)
+        self.assertIn("calibration error", text)
+        self.assertIn(" -> ", text)
+
+    def test_a_suite_that_is_none_is_refused(self):
+        self.assertIn("suite", self.fail_with(2, "eval", "--suite", self.folder / "suite"))
+        (self.folder / "suite").write_text('{"id": 1}\n')
+        self.assertIn("suite: line 1", self.fail_with(2, "eval", "--suite", self.folder / "suite"))
+
     def test_its_answers_are_those_of_the_authors_code(self):
         fixture = program.DATA / "assay-mini-decide.fixture.json"
         for precision in ("fp32", "bf16"):
