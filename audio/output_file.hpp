@@ -8,15 +8,15 @@
 
 namespace assay::audio {
 
-/// A file that appears under its name only when it is complete: written under a temporary name in the same folder,
-/// then renamed. Whatever ends it before `commit` leaves nothing behind, and what stood there stands.
+/// A file that appears under its name only when it is complete: written under a temporary name in the same
+/// folder, then renamed. Whatever ends it before `commit` leaves nothing behind, and what stood there stands.
 ///
-/// It has no more of a file than an encoder needs: a position, reading, writing, seeking. The first failure is kept,
-/// so that it reaches the caller through a library that only says that something failed.
+/// It has no more of a file than an encoder needs: a position, reading, writing, seeking. The first failure
+/// is kept, so that it reaches the caller through a library that only says that something failed.
 class OutputFile {
  public:
-  /// Throws Error(io | missing) naming `path` where its folder is not there or cannot be written, or a directory or
-  /// device stands at it.
+  /// Throws Error(io | missing) naming `path` where its folder is not there or cannot be written, or a
+  /// directory or device stands at it.
   explicit OutputFile(const std::filesystem::path& path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -48,8 +48,8 @@ class OutputFile {
   int failure_ = 0;
 };
 
-/// Takes away what unfinished OutputFiles of this process have written, for a program that must end at once; may be
-/// called in a signal handler. None of them may be used afterwards.
+/// Takes away what unfinished OutputFiles of this process have written, for a program that must end at once;
+/// may be called in a signal handler. None of them may be used afterwards.
 void remove_unfinished_files() noexcept;
 
 }  // namespace assay::audio

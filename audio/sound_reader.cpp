@@ -32,8 +32,8 @@ using Decoder = std::unique_ptr<SNDFILE, CloseDecoder>;
                      .advice = std::move(advice)});
 }
 
-/// libsndfile takes a WAV file that ends early for a shorter one; its header knows better. A size of 0 or of all ones
-/// is what a program writes that could not go back to it.
+/// libsndfile takes a WAV file that ends early for a shorter one; its header knows better. A size of 0 or of
+/// all ones is what a program writes that could not go back to it.
 void check_riff_is_whole(const std::filesystem::path& file, std::span<const std::byte> bytes) {
   constexpr std::size_t kHeader = 12;
   if (bytes.size() < kHeader || std::memcmp(bytes.data(), "RIFF", 4) != 0) return;
@@ -60,7 +60,9 @@ SF_VIRTUAL_IO memory_io() {
   io.seek = [](sf_count_t offset, int whence, void* user) -> sf_count_t {
     MemorySound& memory = memory_of(user);
     const auto size = static_cast<sf_count_t>(memory.bytes.size());
-    const sf_count_t base = whence == SEEK_SET ? 0 : whence == SEEK_END ? size : static_cast<sf_count_t>(memory.at);
+    const sf_count_t base = whence == SEEK_SET   ? 0
+                            : whence == SEEK_END ? size
+                                                 : static_cast<sf_count_t>(memory.at);
     memory.at = static_cast<std::size_t>(std::clamp<sf_count_t>(base + offset, 0, size));
     return static_cast<sf_count_t>(memory.at);
   };
@@ -99,13 +101,14 @@ std::vector<float> read_all_frames(const std::filesystem::path& file, SNDFILE* d
   std::vector<float> samples(static_cast<std::size_t>(info.frames) * static_cast<std::size_t>(info.channels));
   const sf_count_t got = sf_readf_float(decoder, samples.data(), info.frames);
   if (got != info.frames) {
-    fail_sound(ErrorKind::malformed, file, fmt::format("{} samples", got), fmt::format("{} by its header", info.frames),
-               "the file is truncated or damaged");
+    fail_sound(ErrorKind::malformed, file, fmt::format("{} samples", got),
+               fmt::format("{} by its header", info.frames), "the file is truncated or damaged");
   }
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (std::isfinite(samples[i])) continue;
     const double second = static_cast<double>(i) / info.channels / info.samplerate;
-    fail_sound(ErrorKind::non_finite, file, fmt::format("{} at {:.3f} s", samples[i], second), "finite samples");
+    fail_sound(ErrorKind::non_finite, file, fmt::format("{} at {:.3f} s", samples[i], second),
+               "finite samples");
   }
   return samples;
 }
@@ -124,8 +127,8 @@ std::vector<float> resampled(const std::filesystem::path& file, const std::vecto
   std::vector<float> out(2 * expected);
   const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
   std::size_t made = 0;
-  const soxr_error_t failed = soxr_oneshot(rate, static_cast<double>(kSampleRate), 2, stereo.data(), frames, nullptr,
-                                           out.data(), expected, &made, nullptr, &quality, nullptr);
+  const soxr_error_t failed = soxr_oneshot(rate, static_cast<double>(kSampleRate), 2, stereo.data(), frames,
+                                           nullptr, out.data(), expected, &made, nullptr, &quality, nullptr);
   if (failed != nullptr) {
     fail_sound(ErrorKind::io, file, std::string("cannot be resampled: ") + failed, "48000 samples a second");
   }

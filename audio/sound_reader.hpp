@@ -16,10 +16,11 @@ struct Sound {
   double seconds() const { return static_cast<double>(frames()) / static_cast<double>(kSampleRate); }
 };
 
-/// Reads any file that libsndfile knows (WAV, FLAC, MP3, Ogg, AIFF, …): mono becomes two equal channels, another rate
-/// is resampled by soxr at its high quality. Throws Error(missing | io) for the file, Error(malformed) for what is no
-/// sound file or ends before its header says, Error(unsupported) for more than two channels or a rate outside 4 kHz
-/// to 768 kHz, Error(limit_exceeded) past ten minutes, Error(non_finite) naming the second.
+/// Reads any file that libsndfile knows (WAV, FLAC, MP3, Ogg, AIFF, …): mono becomes two equal channels,
+/// another rate is resampled by soxr at its high quality. Throws Error(missing | io) for the file,
+/// Error(malformed) for what is no sound file or ends before its header says, Error(unsupported) for more
+/// than two channels or a rate outside 4 kHz to 768 kHz, Error(limit_exceeded) past ten minutes,
+/// Error(non_finite) naming the second.
 Sound read_sound(const std::filesystem::path& file);
 
 }  // namespace assay::audio

@@ -15,8 +15,8 @@ struct Loudness {
 };
 Loudness loudness_of(float peak);
 
-/// Samples on their way from the decoder to the file. The last sample decides the scale of the first, so they wait on
-/// disk: in a file without a name, which goes with this object or its process.
+/// Samples on their way from the decoder to the file. The last sample decides the scale of the first, so they
+/// wait on disk: in a file without a name, which goes with this object or its process.
 class SoundSpool {
  public:
   /// The file is made in `folder`. Throws Error(io | missing).
@@ -25,8 +25,8 @@ class SoundSpool {
   SoundSpool(const SoundSpool&) = delete;
   SoundSpool& operator=(const SoundSpool&) = delete;
 
-  /// Throws Error(non_finite) naming second and value for a NaN or infinity among `samples` (interleaved stereo at
-  /// 48 kHz), Error(io) where the disk is full.
+  /// Throws Error(non_finite) naming second and value for a NaN or infinity among `samples` (interleaved
+  /// stereo at 48 kHz), Error(io) where the disk is full.
   void append(std::span<const float> samples);
 
   /// Samples [first, first + out.size()) as they were appended. Throws Error(io).

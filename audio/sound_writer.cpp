@@ -19,12 +19,18 @@ constexpr int kRate = 48000;
 
 int libsndfile_format(SoundFormat format) {
   switch (format) {
-    case SoundFormat::wav16: return SF_FORMAT_WAV | SF_FORMAT_PCM_16;
-    case SoundFormat::wav24: return SF_FORMAT_WAV | SF_FORMAT_PCM_24;
-    case SoundFormat::wav_float: return SF_FORMAT_WAV | SF_FORMAT_FLOAT;
-    case SoundFormat::flac16: return SF_FORMAT_FLAC | SF_FORMAT_PCM_16;
-    case SoundFormat::flac24: return SF_FORMAT_FLAC | SF_FORMAT_PCM_24;
-    case SoundFormat::mp3: return SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III;
+    case SoundFormat::wav16:
+      return SF_FORMAT_WAV | SF_FORMAT_PCM_16;
+    case SoundFormat::wav24:
+      return SF_FORMAT_WAV | SF_FORMAT_PCM_24;
+    case SoundFormat::wav_float:
+      return SF_FORMAT_WAV | SF_FORMAT_FLOAT;
+    case SoundFormat::flac16:
+      return SF_FORMAT_FLAC | SF_FORMAT_PCM_16;
+    case SoundFormat::flac24:
+      return SF_FORMAT_FLAC | SF_FORMAT_PCM_24;
+    case SoundFormat::mp3:
+      return SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III;
   }
   return 0;
 }
@@ -88,7 +94,8 @@ void set_tags(SNDFILE* encoder, const SoundTags& tags) {
   set(SF_STR_COMMENT, tags.comment);
 }
 
-void write_samples(SNDFILE* encoder, const OutputFile& output, const SoundSpool& spool, const std::stop_token& stop) {
+void write_samples(SNDFILE* encoder, const OutputFile& output, const SoundSpool& spool,
+                   const std::stop_token& stop) {
   constexpr std::size_t kBlock = std::size_t{1} << 15;
   const Loudness loudness = loudness_of(spool.peak());
   std::vector<float> block(kBlock);

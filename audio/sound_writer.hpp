@@ -15,9 +15,10 @@ struct SoundTags {
   std::string comment;
 };
 
-/// Writes a spool's stereo samples at 48 kHz, scaled as loudness_of says, and puts the file in its place when it is
-/// whole. Equal samples and tags give equal files. Throws Error(io) where the disk is full or refuses, Error(cancelled)
-/// where `stop` asks, Error(unsupported) where this build of libsndfile lacks the format; nothing is left then.
+/// Writes a spool's stereo samples at 48 kHz, scaled as loudness_of says, and puts the file in its place when
+/// it is whole. Equal samples and tags give equal files. Throws Error(io) where the disk is full or refuses,
+/// Error(cancelled) where `stop` asks, Error(unsupported) where this build of libsndfile lacks the format;
+/// nothing is left then.
 void write_sound(const std::filesystem::path& file, SoundFormat format, const SoundSpool& spool,
                  const SoundTags& tags, std::stop_token stop = {});
 

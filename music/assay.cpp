@@ -62,13 +62,16 @@ Song MusicModel::compose(const SongRequest& request, const std::filesystem::path
   music_options.spool_folder = file.parent_path();
   music_options.stop = options.stop;
   if (options.progress) {
-    music_options.progress = [&](music::Stage stage, double done) { options.progress(to_string(stage), done); };
+    music_options.progress = [&](music::Stage stage, double done) {
+      options.progress(to_string(stage), done);
+    };
   }
   const std::lock_guard lock(impl_->mutex);
   const std::vector<music::ComposedSong> songs = impl_->composer.compose(song, music_options);
   const audio::SoundSpool& sound = *songs.front().sound;
-  const audio::SoundTags tags{.title = request.prompt.substr(0, request.prompt.find('\n')),
-                              .comment = "prompt: " + request.prompt + "\nseed: " + std::to_string(song.seeds[0])};
+  const audio::SoundTags tags{
+      .title = request.prompt.substr(0, request.prompt.find('\n')),
+      .comment = "prompt: " + request.prompt + "\nseed: " + std::to_string(song.seeds[0])};
   audio::write_sound(file, format, sound, tags, options.stop);
   const double seconds = static_cast<double>(sound.samples()) / 2 / static_cast<double>(audio::kSampleRate);
   return {.file = file, .seed = song.seeds[0], .seconds = seconds};

@@ -135,8 +135,9 @@ CausalLm::CausalLm(const fs::path& directory, const ops::Selection& selection, d
   impl_->end = *end_id;
   if (ties_embeddings(json, config_path.string())) {
     const auto names = source->names();
-    const auto tied = std::ranges::find_if(
-        names, [](const std::string& name) { return formats::canonical_name(name) == "embed_tokens.weight"; });
+    const auto tied = std::ranges::find_if(names, [](const std::string& name) {
+      return formats::canonical_name(name) == "embed_tokens.weight";
+    });
     if (tied != names.end()) impl_->output = *tied;
   }
   formats::require(*source, impl_->output,

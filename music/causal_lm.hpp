@@ -24,11 +24,11 @@ enum class HeadPart {
 
 class CausalLm {
  public:
-  /// A directory in Hugging Face's layout: config.json (qwen3), model.safetensors or shards, tokenizer.json and,
-  /// for the end token, tokenizer_config.json. The output layer is lm_head.weight, or the embedding where the
-  /// configuration ties them.
-  /// Throws as the readers of those files do, Error(unsupported) for another family, Error(missing) for a
-  /// tokenizer without audio codes (<|audio_code_0|>, …) or without the end token.
+  /// A directory in Hugging Face's layout: config.json (qwen3), model.safetensors or shards, tokenizer.json
+  /// and, for the end token, tokenizer_config.json. The output layer is lm_head.weight, or the embedding
+  /// where the configuration ties them. Throws as the readers of those files do, Error(unsupported) for
+  /// another family, Error(missing) for a tokenizer without audio codes (<|audio_code_0|>, …) or without the
+  /// end token.
   CausalLm(const std::filesystem::path& directory, const ops::Selection& selection,
            device::ThreadPool& threads,
            const std::function<void(std::size_t, std::size_t)>& progress = nullptr);

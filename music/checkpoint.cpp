@@ -56,7 +56,8 @@ std::vector<fs::path> original_dits_in(const fs::path& directory) {
   return found;
 }
 
-/// The text encoder of an original checkpoint: the folder beside the DiT that is known by name, else by its kind.
+/// The text encoder of an original checkpoint: the folder beside the DiT that is known by name, else by its
+/// kind.
 fs::path text_encoder_beside(const fs::path& root) {
   const fs::path usual = root / "Qwen3-Embedding-0.6B";
   if (has_file(usual, kConfigFile)) return usual;
@@ -66,9 +67,10 @@ fs::path text_encoder_beside(const fs::path& root) {
                                    .advice = "download it beside the model's folder"});
 }
 
-/// The authors cast the loaded model to bf16 as a whole, its rotary frequencies with it (ace-step/ACE-Step-1.5,
-/// acestep/handler.py: AutoModel.from_pretrained(…), then .to(dtype)), and so does who saves it by diffusers. What it
-/// was trained with are these frequencies: with exact ones its hidden states are off by 0.2 %.
+/// The authors cast the loaded model to bf16 as a whole, its rotary frequencies with it
+/// (ace-step/ACE-Step-1.5, acestep/handler.py: AutoModel.from_pretrained(…), then .to(dtype)), and so does
+/// who saves it by diffusers. What it was trained with are these frequencies: with exact ones its hidden
+/// states are off by 0.2 %.
 formats::ModelConfig parse_text_encoder_config(std::string_view json, const std::string& origin) {
   formats::ModelConfig config = formats::parse_hf_config(json, origin);
   config.bf16_rope_frequencies = true;
@@ -95,7 +97,8 @@ std::vector<float> transposed(const std::vector<float>& values, std::size_t rows
               {.where = where, .found = "shape " + formats::describe_shape(shape), .expected = expected});
 }
 
-/// torch.save of [1, width, frames] (huggingface/diffusers, scripts/convert_ace_step_to_diffusers.py transposes it).
+/// torch.save of [1, width, frames] (huggingface/diffusers, scripts/convert_ace_step_to_diffusers.py
+/// transposes it).
 std::vector<float> read_silence_file(const fs::path& file, std::size_t width) {
   const formats::TorchValue value = formats::read_torch_file(file);
   const formats::TorchTensor* tensor = value.tensor();
@@ -193,8 +196,7 @@ Checkpoint Checkpoint::open_original(const fs::path& dit) {
   checkpoint.parts_ = parse_config_of(dit, parse_original_config);
   checkpoint.vae_ = parse_config_of(checkpoint.root_ / folder_of(Part::vae), parse_vae_config);
   checkpoint.text_encoder_ = parse_config_of(checkpoint.text_, parse_text_encoder_config);
-  check_configs_agree(checkpoint.parts_, checkpoint.vae_, checkpoint.text_encoder_.hidden_size,
-                      dit.string());
+  check_configs_agree(checkpoint.parts_, checkpoint.vae_, checkpoint.text_encoder_.hidden_size, dit.string());
   return checkpoint;
 }
 

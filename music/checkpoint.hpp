@@ -14,20 +14,21 @@
 
 namespace assay::music {
 
-/// An ACE-Step 1.5 checkpoint on disk, in either layout. Opening one reads configurations and no weights; each part's
-/// tensors are mapped when asked for and unmapped when let go, so that a song holds one stage in memory at a time.
+/// An ACE-Step 1.5 checkpoint on disk, in either layout. Opening one reads configurations and no weights;
+/// each part's tensors are mapped when asked for and unmapped when let go, so that a song holds one stage in
+/// memory at a time.
 ///
-/// Diffusers: model_index.json and a folder a part (text_encoder, tokenizer, condition_encoder, transformer, vae, and
-/// where it has them audio_tokenizer and audio_token_detokenizer). Original: a folder such as acestep-v15-turbo
-/// with the weights of all parts in model.safetensors (or shards) and silence_latent.pt, beside Qwen3-Embedding-0.6B
-/// and vae.
+/// Diffusers: model_index.json and a folder a part (text_encoder, tokenizer, condition_encoder, transformer,
+/// vae, and where it has them audio_tokenizer and audio_token_detokenizer). Original: a folder such as
+/// acestep-v15-turbo with the weights of all parts in model.safetensors (or shards) and silence_latent.pt,
+/// beside Qwen3-Embedding-0.6B and vae.
 class Checkpoint {
  public:
   enum class Layout { diffusers, original };
 
-  /// `directory` is a diffusers checkpoint, an original DiT's folder, or the folder above it where it holds one such.
-  /// Throws Error(missing | malformed | mismatch | unsupported) naming file and field; Error(invalid_argument)
-  /// where several DiTs could be meant.
+  /// `directory` is a diffusers checkpoint, an original DiT's folder, or the folder above it where it holds
+  /// one such. Throws Error(missing | malformed | mismatch | unsupported) naming file and field;
+  /// Error(invalid_argument) where several DiTs could be meant.
   static Checkpoint open(const std::filesystem::path& directory);
 
   /// Whether `directory` looks like one, of whatever soundness: what `assay inspect` asks.
@@ -38,12 +39,13 @@ class Checkpoint {
   const VaeConfig& vae() const noexcept { return vae_; }
   const formats::ModelConfig& text_encoder() const noexcept { return text_encoder_; }
 
-  /// The tokenizer and detokenizer of audio codes, which covers and codes need. Throws Error(missing) where the
-  /// checkpoint has none.
+  /// The tokenizer and detokenizer of audio codes, which covers and codes need. Throws Error(missing) where
+  /// the checkpoint has none.
   const AudioTokenConfig& audio_tokenizer() const;
   const AudioTokenConfig& audio_detokenizer() const;
 
-  /// A part's tensors by diffusers' names, those of the text encoder by the backbone's. Throws as open_safetensors.
+  /// A part's tensors by diffusers' names, those of the text encoder by the backbone's. Throws as
+  /// open_safetensors.
   std::shared_ptr<const formats::TensorSource> tensors(Part part) const;
 
   text::Tokenizer tokenizer() const;
@@ -51,7 +53,8 @@ class Checkpoint {
   /// The latents of silence, [frames, latent width]. Throws Error(missing | mismatch | non_finite).
   std::vector<float> silence_latent() const;
 
-  /// The condition of no condition, [condition size], which guidance needs; nothing where the checkpoint has none.
+  /// The condition of no condition, [condition size], which guidance needs; nothing where the checkpoint has
+  /// none.
   std::optional<std::vector<float>> null_condition() const;
 
   /// Files whose bytes a song depends on, in a fixed order.

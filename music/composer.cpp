@@ -57,14 +57,16 @@ class Composition {
   void begin(Stage stage) const { at(stage, 0); }
   void at(Stage stage, double done) const {
     if (options_.stop.stop_requested()) {
-      throw Error(ErrorKind::cancelled, {.where = std::string(to_string(stage)), .found = "stopped on request"});
+      throw Error(ErrorKind::cancelled,
+                  {.where = std::string(to_string(stage)), .found = "stopped on request"});
     }
     if (options_.progress) options_.progress(stage, done);
   }
   void tap(const std::string& name, std::size_t width, std::span<const float> values) const {
     if (options_.tap) options_.tap(name, values.size() / width, values);
   }
-  void tap_song(std::size_t song, std::string_view name, std::size_t width, std::span<const float> values) const {
+  void tap_song(std::size_t song, std::string_view name, std::size_t width,
+                std::span<const float> values) const {
     if (options_.tap) tap(fmt::format("{}.{}", song, name), width, values);
   }
 
@@ -89,8 +91,9 @@ class Composition {
   TextIds ids_of(const text::Tokenizer& tokenizer, Task task) const {
     const Metas metas{request_.bpm, request_.time_signature, request_.key_scale, seconds()};
     const std::string instruction = request_.instruction.value_or(std::string(instruction_of(task)));
-    return {encode_text(tokenizer, prompt_text(instruction, request_.prompt, metas), kMaxPromptTokens, "prompt"),
-            encode_text(tokenizer, lyric_text(request_.language, request_.lyrics), kMaxLyricTokens, "lyrics")};
+    return {
+        encode_text(tokenizer, prompt_text(instruction, request_.prompt, metas), kMaxPromptTokens, "prompt"),
+        encode_text(tokenizer, lyric_text(request_.language, request_.lyrics), kMaxLyricTokens, "lyrics")};
   }
 
   /// Before anything takes long: a text that is too long is known at once.
@@ -143,14 +146,15 @@ class Composition {
     if (plan_.task != Task::cover) return;
     begin(Stage::codes);
     const AudioTokenConfig& config = checkpoint_.audio_tokenizer();
-    AudioTokenizer tokenizer(config, *checkpoint_.tensors(Part::audio_tokenizer), selection_, threads_, options_.stop);
+    AudioTokenizer tokenizer(config, *checkpoint_.tensors(Part::audio_tokenizer), selection_, threads_,
+                             options_.stop);
     const std::vector<std::int32_t> codes =
         request_.source ? tokenizer.encode(source_, silence_, options_.stop) : request_.codes;
     check_codes(codes, tokenizer.quantizer().codebook_size());
     const std::vector<float> rows = tokenizer.quantizer().embed(codes);
     const AudioTokenConfig& detokenizer_config = checkpoint_.audio_detokenizer();
-    AudioDetokenizer detokenizer(detokenizer_config, *checkpoint_.tensors(Part::audio_detokenizer), selection_,
-                                 threads_, options_.stop);
+    AudioDetokenizer detokenizer(detokenizer_config, *checkpoint_.tensors(Part::audio_detokenizer),
+                                 selection_, threads_, options_.stop);
     hints_ = detokenizer.decode(rows, options_.stop);
     if (request_.source) hints_.resize(source_.size());
     tap("code_latents", width_, hints_);
@@ -197,11 +201,13 @@ class Composition {
   void encode_conditions() {
     begin(Stage::condition);
     const ConditionConfig& config = checkpoint_.parts().condition;
-    ConditionEncoder encoder(config, *checkpoint_.tensors(Part::condition_encoder), selection_, threads_, options_.stop);
+    ConditionEncoder encoder(config, *checkpoint_.tensors(Part::condition_encoder), selection_, threads_,
+                             options_.stop);
     at(Stage::condition, 0.5);
     condition_ = encoder.encode({text_, lyrics_, timbre_}, options_.stop);
     if (mixes_text()) other_condition_ = encoder.encode({other_text_, lyrics_, timbre_}, options_.stop);
-    if (plan_.guidance > 1) null_condition_.assign(encoder.null_condition().begin(), encoder.null_condition().end());
+    if (plan_.guidance > 1)
+      null_condition_.assign(encoder.null_condition().begin(), encoder.null_condition().end());
     tap("condition", config.block.hidden_size, condition_);
     at(Stage::condition, 1);
   }
@@ -242,8 +248,7 @@ class Composition {
       timesteps = timesteps.subspan(first);
     }
     for (std::size_t song = 0; song < noise.size(); ++song) tap_song(song, "noise", width_, noise[song]);
-    Dit dit(config, *checkpoint_.tensors(Part::transformer), selection_, threads_,
-            nullptr, options_.stop);
+    Dit dit(config, *checkpoint_.tensors(Part::transformer), selection_, threads_, nullptr, options_.stop);
     sample_songs(dit, sample_job(context_values, timesteps), noise, latents_);
     for (std::size_t song = 0; song < noise.size(); ++song) tap_song(song, "latents", width_, latents_[song]);
   }
@@ -293,8 +298,9 @@ class Composition {
       audio::SoundSpool& sound = *songs[song].sound;
       VaeOptions options{.window = options_.decode_window, .overlap = {}, .stop = options_.stop};
       options.progress = [&](double done) { at(Stage::decode, (static_cast<double>(song) + done) / count); };
-      decoder.decode(songs[song].latents, [&](std::size_t, std::span<const float> part) { sound.append(part); },
-                     options);
+      decoder.decode(
+          songs[song].latents, [&](std::size_t, std::span<const float> part) { sound.append(part); },
+          options);
       if (options_.tap) tap_sound(song, sound);
     }
   }
@@ -317,17 +323,17 @@ class Composition {
   std::size_t frames_ = 0;
 
   TextIds ids_;
-  std::optional<TextIds> text_ids_;      ///< of a cover that is mixed with its text
-  std::vector<float> silence_;           ///< the checkpoint's, [frames, width]
-  std::vector<float> source_;            ///< latents of the source
-  std::vector<float> timbre_;            ///< latents of the reference, or silence
-  std::vector<float> hints_;             ///< latents of the codes
-  std::vector<float> text_;              ///< [tokens, text width]
+  std::optional<TextIds> text_ids_;  ///< of a cover that is mixed with its text
+  std::vector<float> silence_;       ///< the checkpoint's, [frames, width]
+  std::vector<float> source_;        ///< latents of the source
+  std::vector<float> timbre_;        ///< latents of the reference, or silence
+  std::vector<float> hints_;         ///< latents of the codes
+  std::vector<float> text_;          ///< [tokens, text width]
   std::vector<float> other_text_;
   std::vector<float> lyrics_;
-  std::vector<float> condition_;         ///< [rows, condition size]
+  std::vector<float> condition_;  ///< [rows, condition size]
   std::vector<float> other_condition_;
-  std::vector<float> null_condition_;    ///< one row, where there is guidance
+  std::vector<float> null_condition_;  ///< one row, where there is guidance
   std::vector<std::vector<float>> latents_;
 };
 
@@ -341,12 +347,18 @@ struct Composer::Impl {
 
 std::string_view to_string(Stage stage) {
   switch (stage) {
-    case Stage::source: return "reading the source";
-    case Stage::codes: return "audio codes";
-    case Stage::text: return "text";
-    case Stage::condition: return "condition";
-    case Stage::sample: return "sampling";
-    case Stage::decode: return "decoding";
+    case Stage::source:
+      return "reading the source";
+    case Stage::codes:
+      return "audio codes";
+    case Stage::text:
+      return "text";
+    case Stage::condition:
+      return "condition";
+    case Stage::sample:
+      return "sampling";
+    case Stage::decode:
+      return "decoding";
   }
   return "";
 }

@@ -25,8 +25,9 @@ std::string_view to_string(Stage stage);
 /// Where a song is: `done` of the stage's work, 0 to 1.
 using Progress = std::function<void(Stage stage, double done)>;
 
-/// Sees tensors as they are made: [rows, values.size() / rows], row-major. Those of one song of a batch have its number
-/// before their name: "text_hidden", "condition", "context", "0.noise", "0.velocity_03", "0.latents".
+/// Sees tensors as they are made: [rows, values.size() / rows], row-major. Those of one song of a batch have
+/// its number before their name: "text_hidden", "condition", "context", "0.noise", "0.velocity_03",
+/// "0.latents".
 using SongTap = std::function<void(std::string_view name, std::size_t rows, std::span<const float> values)>;
 
 struct ComposeOptions {
@@ -41,14 +42,14 @@ struct ComposeOptions {
 /// A song, decoded but not yet scaled: audio::write_sound does that.
 struct ComposedSong {
   std::uint64_t seed = 0;
-  std::vector<float> latents;  ///< [frames, latent width]
+  std::vector<float> latents;                ///< [frames, latent width]
   std::unique_ptr<audio::SoundSpool> sound;  ///< null where it was not to be decoded
 };
 
 /// ACE-Step 1.5 from request to sound.
 ///
-/// The same request, seeds and forms give the same bits, whatever the number of threads and of songs in the batch. One
-/// call at a time.
+/// The same request, seeds and forms give the same bits, whatever the number of threads and of songs in the
+/// batch. One call at a time.
 class Composer {
  public:
   /// `threads` must outlive this.
@@ -57,9 +58,9 @@ class Composer {
   Composer(const Composer&) = delete;
   Composer& operator=(const Composer&) = delete;
 
-  /// One song a seed, all in one pass over the weights. Throws Error(invalid_argument | limit_exceeded) naming the
-  /// request's field, what loading the parts throws, Error(non_finite) naming the stage, Error(cancelled), Error(io)
-  /// where the samples have no room.
+  /// One song a seed, all in one pass over the weights. Throws Error(invalid_argument | limit_exceeded)
+  /// naming the request's field, what loading the parts throws, Error(non_finite) naming the stage,
+  /// Error(cancelled), Error(io) where the samples have no room.
   std::vector<ComposedSong> compose(const SongRequest& request, const ComposeOptions& options = {});
 
   const Checkpoint& checkpoint() const;

@@ -20,8 +20,7 @@ constexpr std::size_t kMostHeads = 1024;
 
 [[noreturn]] void fail_config(ErrorKind kind, const JsonFields& fields, std::string_view key,
                               std::string found, std::string expected) {
-  throw Error(kind,
-              {.where = fields.where(key), .found = std::move(found), .expected = std::move(expected)});
+  throw Error(kind, {.where = fields.where(key), .found = std::move(found), .expected = std::move(expected)});
 }
 
 std::size_t size_of(const JsonFields& fields, std::string_view key, std::size_t most,
@@ -90,8 +89,8 @@ BlockConfig read_block(const JsonFields& fields, const BlockNames& names) {
   return block;
 }
 
-/// Which of `count` layers slide. A longer list of types is cut, as the original checkpoint's list of the DiT's
-/// layers is for the pooler.
+/// Which of `count` layers slide. A longer list of types is cut, as the original checkpoint's list of the
+/// DiT's layers is for the pooler.
 std::vector<bool> read_sliding(const JsonFields& fields, std::size_t count, bool may_cut) {
   const nlohmann::json* types = fields.array("layer_types");
   if (types != nullptr && (may_cut ? types->size() < count : types->size() != count)) {
@@ -119,10 +118,9 @@ DitConfig read_dit(const JsonFields& fields) {
   config.in_channels = size_of(fields, "in_channels", kMostWide);
   config.latent_width = size_of(fields, "audio_acoustic_hidden_dim", kMostWide);
   config.patch = size_of(fields, "patch_size", 64);
-  config.condition_size =
-      size_of(fields, "encoder_hidden_size", kMostWide, config.stack.block.hidden_size);
-  config.turbo = fields.boolean("is_turbo").value_or(false) ||
-                 fields.string("model_version").value_or("") == "turbo";
+  config.condition_size = size_of(fields, "encoder_hidden_size", kMostWide, config.stack.block.hidden_size);
+  config.turbo =
+      fields.boolean("is_turbo").value_or(false) || fields.string("model_version").value_or("") == "turbo";
   if (config.in_channels != 3 * config.latent_width) {
     fail_config(ErrorKind::unsupported, fields, "in_channels", std::to_string(config.in_channels),
                 "three times audio_acoustic_hidden_dim: source, mask and noisy latents");

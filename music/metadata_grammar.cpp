@@ -16,9 +16,10 @@ namespace {
 
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 constexpr std::array<std::string_view, 51> kLanguages{
-    "ar", "az", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "fa", "fi",     "fr", "he", "hi", "hr",
-    "ht", "hu", "id", "is", "it", "ja", "ko", "la", "lt", "ms", "ne", "nl", "no",     "pa", "pl", "pt", "ro",
-    "ru", "sa", "sk", "sr", "sv", "sw", "ta", "te", "th", "tl", "tr", "uk", "ur",     "vi", "yue", "zh", "unknown"};
+    "ar", "az", "bg", "bn", "ca", "cs", "da", "de", "el", "en",  "es", "fa",     "fi",
+    "fr", "he", "hi", "hr", "ht", "hu", "id", "is", "it", "ja",  "ko", "la",     "lt",
+    "ms", "ne", "nl", "no", "pa", "pl", "pt", "ro", "ru", "sa",  "sk", "sr",     "sv",
+    "sw", "ta", "te", "th", "tl", "tr", "uk", "ur", "vi", "yue", "zh", "unknown"};
 
 std::vector<std::string> numbers(int first, int last) {
   std::vector<std::string> values;
@@ -80,7 +81,8 @@ std::vector<std::int32_t> MetadataVocabulary::value_tokens(std::string_view name
                                                            std::string_view value) const {
   const std::vector<std::int32_t> before = tokenizer_.encode(fmt::format("{}:", name));
   const std::vector<std::int32_t> whole = tokenizer_.encode(fmt::format("{}: {}\n", name, value));
-  const bool continues = whole.size() > before.size() && std::equal(before.begin(), before.end(), whole.begin());
+  const bool continues =
+      whole.size() > before.size() && std::equal(before.begin(), before.end(), whole.begin());
   if (!continues) return tokenizer_.encode(fmt::format(" {}\n", value));
   return {whole.begin() + static_cast<std::ptrdiff_t>(before.size()), whole.end()};
 }

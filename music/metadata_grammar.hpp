@@ -55,14 +55,15 @@ class TokenTrie {
   const std::map<std::int32_t, std::size_t>& next(std::size_t node) const { return nodes_[node]; }
 
  private:
-  std::vector<std::map<std::int32_t, std::size_t>> nodes_ = std::vector<std::map<std::int32_t, std::size_t>>(1);
+  std::vector<std::map<std::int32_t, std::size_t>> nodes_ =
+      std::vector<std::map<std::int32_t, std::size_t>>(1);
 };
 
 class MetadataGrammar {
  public:
   struct Options {
-    bool caption = true;       ///< whether the caption is written at all
-    bool language = true;      ///< likewise
+    bool caption = true;   ///< whether the caption is written at all
+    bool language = true;  ///< likewise
     int longest_duration = 600;
   };
   static constexpr std::size_t kMostCaptionTokens = 512;
@@ -100,7 +101,7 @@ class MetadataGrammar {
   const MetadataVocabulary& vocabulary_;
   std::vector<Step> steps_;
   std::size_t step_ = 0;
-  std::size_t node_ = 0;            ///< in the choice's tree
+  std::size_t node_ = 0;  ///< in the choice's tree
   std::size_t caption_tokens_ = 0;
   bool caption_line_ended_ = false;
 };

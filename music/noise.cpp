@@ -12,8 +12,8 @@ constexpr double kLn2 = 0.693147180559945309417232121458;
 constexpr double kPi = 3.14159265358979323846264338328;
 constexpr double kTwoTo32 = 4294967296.0;
 
-/// ln x for positive normal x, within a few units in the last place of double. Libraries differ in their logarithms'
-/// last bits; this has one answer.
+/// ln x for positive normal x, within a few units in the last place of double. Libraries differ in their
+/// logarithms' last bits; this has one answer.
 double natural_logarithm(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   auto exponent = static_cast<int>(bits >> 52) - 1023;
@@ -57,10 +57,14 @@ CosineSine turn(std::uint32_t word) {
   const std::uint32_t quarter = octant >> 1;
   if (odd) value = {value.sine, value.cosine};
   switch (quarter) {
-    case 0: return value;
-    case 1: return {-value.sine, value.cosine};
-    case 2: return {-value.cosine, -value.sine};
-    default: return {value.sine, -value.cosine};
+    case 0:
+      return value;
+    case 1:
+      return {-value.sine, value.cosine};
+    case 2:
+      return {-value.cosine, -value.sine};
+    default:
+      return {value.sine, -value.cosine};
   }
 }
 

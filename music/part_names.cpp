@@ -18,15 +18,16 @@ constexpr std::array<PartWords, 6> kParts = {{{"text_encoder", ""},
                                               {"audio_token_detokenizer", "detokenizer."},
                                               {"vae", ""}}};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kRenamed = {{{".q_proj.", ".to_q."},
-                                                                                    {".k_proj.", ".to_k."},
-                                                                                    {".v_proj.", ".to_v."},
-                                                                                    {".o_proj.", ".to_out.0."},
-                                                                                    {".q_norm.", ".norm_q."},
-                                                                                    {".k_norm.", ".norm_k."},
-                                                                                    // Of a Sequential whose other members have no weights.
-                                                                                    {"proj_in.1.", "proj_in_conv."},
-                                                                                    {"proj_out.1.", "proj_out_conv."}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kRenamed = {
+    {{".q_proj.", ".to_q."},
+     {".k_proj.", ".to_k."},
+     {".v_proj.", ".to_v."},
+     {".o_proj.", ".to_out.0."},
+     {".q_norm.", ".norm_q."},
+     {".k_norm.", ".norm_k."},
+     // Of a Sequential whose other members have no weights.
+     {"proj_in.1.", "proj_in_conv."},
+     {"proj_out.1.", "proj_out_conv."}}};
 
 const PartWords& words_of_part(Part part) {
   return kParts[static_cast<std::size_t>(part)];

@@ -78,8 +78,7 @@ SongMetadata Writer::write_metadata(const SongMetadata& given) {
   MetadataGrammar grammar(vocabulary, given, {.caption = options_.caption, .language = options_.language});
   const std::string asked = metadata_prompt(prompt_);
   const std::size_t given_tokens = given.caption ? model_.tokenizer().encode(*given.caption).size() : 0;
-  CausalLm::Texts texts =
-      begin(asked, unguided_metadata_prompt(prompt_), kMetadataRoom + given_tokens);
+  CausalLm::Texts texts = begin(asked, unguided_metadata_prompt(prompt_), kMetadataRoom + given_tokens);
   std::vector<std::size_t> seen;
   for (const std::int32_t token : model_.tokenizer().encode(asked)) {
     seen.push_back(static_cast<std::size_t>(token));
@@ -118,8 +117,7 @@ Tokens Writer::write_codes(const SongMetadata& metadata) {
   const bool timed = options_.duration > 0;
   const double seconds = timed ? options_.duration : kLongestSong;
   const auto most = static_cast<std::size_t>(seconds * static_cast<double>(kCodesPerSecond));
-  CausalLm::Texts texts =
-      begin(codes_prompt(prompt_, metadata), unguided_codes_prompt(prompt_), most + 1);
+  CausalLm::Texts texts = begin(codes_prompt(prompt_, metadata), unguided_codes_prompt(prompt_), most + 1);
   const std::size_t end = model_.codes().size();
   Tokens codes;
   std::vector<std::size_t> seen;
@@ -147,9 +145,9 @@ void check_planner_options(const PlannerOptions& options) {
                                               .expected = "a finite number, 0 or more"});
   }
   if (!(options.duration >= 0 && options.duration <= kLongestSong)) {
-    throw Error(ErrorKind::invalid_argument, {.where = "duration",
-                                              .found = fmt::format("{}", options.duration),
-                                              .expected = "0 to 600 seconds"});
+    throw Error(
+        ErrorKind::invalid_argument,
+        {.where = "duration", .found = fmt::format("{}", options.duration), .expected = "0 to 600 seconds"});
   }
 }
 

@@ -15,12 +15,12 @@ namespace assay::music {
 
 struct PlannerOptions {
   TokenSampling sampling = {};
-  float guidance = 2.0f;       ///< 1: none, and half the work
+  float guidance = 2.0f;  ///< 1: none, and half the work
   std::uint64_t seed = 0;
-  bool metadata = true;        ///< false: what is given is taken as it is, and nothing is asked for
-  bool caption = true;         ///< whether the planner words the prompt anew
-  bool language = true;        ///< whether it names the language
-  bool codes = true;           ///< false: metadata alone
+  bool metadata = true;  ///< false: what is given is taken as it is, and nothing is asked for
+  bool caption = true;   ///< whether the planner words the prompt anew
+  bool language = true;  ///< whether it names the language
+  bool codes = true;     ///< false: metadata alone
   /// Seconds of audio codes to write; 0: the planner ends where it likes, at 600 seconds at the latest.
   double duration = 0;
 };
@@ -34,9 +34,9 @@ struct Plan {
 /// Called as codes are written: (stage, done, expected), expected 0 where it is not known.
 using PlannerProgress = std::function<void(std::string_view stage, std::size_t done, std::size_t expected)>;
 
-/// Writes a song's metadata and then its audio codes, as ACE-Step's 5 Hz language model does: two phases, each
-/// with classifier-free guidance, the tokens restricted to what the phase may hold. The k-th token that is
-/// drawn takes uniform number k of the seed's planner stream (music/noise.hpp), so that a plan depends on
+/// Writes a song's metadata and then its audio codes, as ACE-Step's 5 Hz language model does: two phases,
+/// each with classifier-free guidance, the tokens restricted to what the phase may hold. The k-th token that
+/// is drawn takes uniform number k of the seed's planner stream (music/noise.hpp), so that a plan depends on
 /// model, prompt, options and seed alone.
 /// Throws Error(invalid_argument) for options out of range or metadata that the grammar lacks,
 /// Error(limit_exceeded) for texts too long, Error(cancelled), Error(non_finite).

@@ -13,8 +13,7 @@
 namespace assay::music {
 namespace {
 
-constexpr std::string_view kInstruction =
-    "Generate audio semantic tokens based on the given conditions:";
+constexpr std::string_view kInstruction = "Generate audio semantic tokens based on the given conditions:";
 constexpr std::size_t kFoldColumn = 80;
 
 /// Caller text that forms neither a control token nor the tags around a thought.
@@ -41,9 +40,8 @@ std::string chat(std::string_view user) {
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) {
-    return static_cast<char>(c < 0x80 ? std::tolower(c) : c);
-  });
+  std::ranges::transform(result, result.begin(),
+                         [](unsigned char c) { return static_cast<char>(c < 0x80 ? std::tolower(c) : c); });
   return result;
 }
 
@@ -84,8 +82,8 @@ std::string yaml_line(std::string_view name, std::string_view value) {
     const bool fold = column > kFoldColumn && begin > 0 && !word.empty();
     line += fold ? "\n  " : " ";
     column = (fold ? 2 : column + 1) + static_cast<std::size_t>(std::ranges::count_if(word, [](char c) {
-      return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // columns are code points
-    }));
+               return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // columns are code points
+             }));
     line += word;
     begin = end + 1;
   }

@@ -48,20 +48,24 @@ void check_duration(const SongRequest& request) {
   if (!request.duration) return;
   const double seconds = *request.duration;
   if (!(seconds > 0 && seconds <= audio::kLongestSeconds)) {
-    bad_value("duration", fmt::format("{} s", seconds), fmt::format("above 0, at most {} s", audio::kLongestSeconds));
+    bad_value("duration", fmt::format("{} s", seconds),
+              fmt::format("above 0, at most {} s", audio::kLongestSeconds));
   }
   if (request.source || !request.codes.empty()) {
-    bad_value("duration", fmt::format("{} s", seconds),
-              request.source ? "none: the song is as long as its source" : "none: the codes say how long it is");
+    bad_value(
+        "duration", fmt::format("{} s", seconds),
+        request.source ? "none: the song is as long as its source" : "none: the codes say how long it is");
   }
 }
 
 void check_songs(const SongRequest& request) {
   constexpr std::size_t kMostSongs = 64;
   const std::size_t songs = request.seeds.size();
-  if (songs == 0 || songs > kMostSongs) bad_value("seeds", counted(songs, "song"), fmt::format("1 to {}", kMostSongs));
+  if (songs == 0 || songs > kMostSongs)
+    bad_value("seeds", counted(songs, "song"), fmt::format("1 to {}", kMostSongs));
   if (!request.noise.empty() && request.noise.size() != songs) {
-    bad_value("noise", counted(request.noise.size(), "tensor"), fmt::format("one for each of {}", counted(songs, "song")));
+    bad_value("noise", counted(request.noise.size(), "tensor"),
+              fmt::format("one for each of {}", counted(songs, "song")));
   }
 }
 
@@ -69,7 +73,8 @@ void check_source(const SongRequest& request, Task task) {
   const bool edits = task != Task::text_to_music;
   if (request.source && !request.codes.empty()) bad_value("codes", "codes and a source", "one of them");
   if (request.source && !edits) bad_value("source", "a source for text2music", "the task repaint or cover");
-  if (task == Task::repaint && !request.source) bad_value("task", "repaint without a source", "a source to repaint");
+  if (task == Task::repaint && !request.source)
+    bad_value("task", "repaint without a source", "a source to repaint");
   if (task == Task::cover && !request.source && request.codes.empty()) {
     bad_value("task", "cover without a source", "a source or audio codes");
   }
@@ -98,7 +103,8 @@ void check_repaint(const SongRequest& request, Task task) {
 void check_cover(const SongRequest& request, Task task) {
   require_share("cover strength", request.cover_strength);
   require_share("cover noise", request.cover_noise);
-  if (task != Task::cover && request.cover_strength != 1) bad_value("cover strength", "no cover", "the task cover");
+  if (task != Task::cover && request.cover_strength != 1)
+    bad_value("cover strength", "no cover", "the task cover");
   if (request.cover_noise != 0 && (task != Task::cover || !request.source)) {
     bad_value("cover noise", "no source to start from", "a cover of a source");
   }
@@ -122,7 +128,8 @@ float plan_guidance(const SongRequest& request, const DitConfig& dit) {
 
 std::vector<float> plan_timesteps(const SongRequest& request, const DitConfig& dit) {
   if (request.timesteps.empty()) {
-    return schedule(request.steps.value_or(dit.turbo ? 8 : 50), request.shift.value_or(dit.turbo ? 3.0f : 1.0f));
+    return schedule(request.steps.value_or(dit.turbo ? 8 : 50),
+                    request.shift.value_or(dit.turbo ? 3.0f : 1.0f));
   }
   if (request.steps || request.shift) bad_value("timesteps", "beside steps or shift", "the one or the other");
   return checked_schedule(request.timesteps);
@@ -155,7 +162,8 @@ std::vector<std::int32_t> parse_codes(std::string_view text, const std::string& 
     const bool token = text.starts_with(kOpen);
     if (token) text.remove_prefix(kOpen.size());
     const std::size_t end = token ? text.find(kClose) : text.find_first_of(" \t\r\n,<");
-    if (token && end == std::string_view::npos) bad_value(where.c_str(), "a token without its end", "<|audio_code_N|>");
+    if (token && end == std::string_view::npos)
+      bad_value(where.c_str(), "a token without its end", "<|audio_code_N|>");
     codes.push_back(parse_code(text.substr(0, end), where));
     text.remove_prefix(std::min(end, text.size()));
     if (token) text.remove_prefix(kClose.size());

@@ -14,7 +14,8 @@
 
 namespace assay::music {
 
-/// What is asked for. Everything left at its default is what the authors' pipeline does with the released turbo model.
+/// What is asked for. Everything left at its default is what the authors' pipeline does with the released
+/// turbo model.
 struct SongRequest {
   Task task = Task::text_to_music;
   std::string prompt;
@@ -26,7 +27,7 @@ struct SongRequest {
   std::string key_scale = {};
   std::string time_signature = {};
 
-  std::vector<std::uint64_t> seeds = {0};  ///< one song each
+  std::vector<std::uint64_t> seeds = {0};      ///< one song each
   std::vector<std::vector<float>> noise = {};  ///< instead of the seeds' noise: [frames, latent width] a song
 
   std::optional<std::size_t> steps = std::nullopt;  ///< 8 for a turbo checkpoint, else 50
@@ -37,21 +38,22 @@ struct SongRequest {
   float guidance_from = 0;                       ///< the share of the way, 1 − t, where guidance begins
   float guidance_to = 1;                         ///< and where it ends
 
-  std::vector<std::int32_t> codes = {};                   ///< 5 a second; they set the length, and make a cover
-  std::optional<audio::Sound> source = std::nullopt;      ///< of repaint and cover
-  std::optional<audio::Sound> reference = std::nullopt;   ///< whose timbre is wanted
-  double repaint_from = 0;                                ///< seconds
-  double repaint_to = -1;                                 ///< seconds; not above 0: to the end
-  float repaint_injection = 0.5f;   ///< share of the steps after which the source is put back outside the window
-  /// Frames over which the edges join the source at the end; without it all frames stay as the DiT made them, as in
-  /// diffusers' pipeline.
+  std::vector<std::int32_t> codes = {};               ///< 5 a second; they set the length, and make a cover
+  std::optional<audio::Sound> source = std::nullopt;  ///< of repaint and cover
+  std::optional<audio::Sound> reference = std::nullopt;  ///< whose timbre is wanted
+  double repaint_from = 0;                               ///< seconds
+  double repaint_to = -1;                                ///< seconds; not above 0: to the end
+  float repaint_injection =
+      0.5f;  ///< share of the steps after which the source is put back outside the window
+  /// Frames over which the edges join the source at the end; without it all frames stay as the DiT made them,
+  /// as in diffusers' pipeline.
   std::optional<std::size_t> repaint_fade = 10;
-  float cover_strength = 1;         ///< share of the cover's velocity; the rest is that under the text's condition
-  float cover_noise = 0;            ///< 0 starts from noise, 1 from the source
+  float cover_strength = 1;  ///< share of the cover's velocity; the rest is that under the text's condition
+  float cover_noise = 0;     ///< 0 starts from noise, 1 from the source
 };
 
-/// Audio codes from text: "<|audio_code_12|><|audio_code_7|>", or numbers with commas or blanks between. Throws
-/// Error(invalid_argument) naming `where` for anything else. Their range is the checkpoint's affair.
+/// Audio codes from text: "<|audio_code_12|><|audio_code_7|>", or numbers with commas or blanks between.
+/// Throws Error(invalid_argument) naming `where` for anything else. Their range is the checkpoint's affair.
 std::vector<std::int32_t> parse_codes(std::string_view text, const std::string& where);
 
 /// A request whose every value has been looked at, completed by the checkpoint's defaults.
@@ -62,8 +64,8 @@ struct SongPlan {
   std::optional<double> seconds;  ///< from the request; nothing where source or codes decide
 };
 
-/// Throws Error(invalid_argument | limit_exceeded) naming the field of the request for a value that makes no sense or
-/// would be without effect: no parameter is passed over in silence.
+/// Throws Error(invalid_argument | limit_exceeded) naming the field of the request for a value that makes no
+/// sense or would be without effect: no parameter is passed over in silence.
 SongPlan plan_request(const SongRequest& request, const DitConfig& dit);
 
 }  // namespace assay::music

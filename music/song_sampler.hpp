@@ -15,10 +15,10 @@ namespace assay::music {
 
 /// What the songs of a batch have in common: conditions, surroundings, and how to step.
 struct SampleJob {
-  std::span<const float> context = {};        ///< [frames, source | mask]
-  std::span<const float> condition = {};      ///< [rows, condition size]
-  std::span<const float> null_condition = {}; ///< one row; empty: no guidance
-  std::span<const float> text_condition = {}; ///< what a cover of strength below 1 is mixed with; else empty
+  std::span<const float> context = {};         ///< [frames, source | mask]
+  std::span<const float> condition = {};       ///< [rows, condition size]
+  std::span<const float> null_condition = {};  ///< one row; empty: no guidance
+  std::span<const float> text_condition = {};  ///< what a cover of strength below 1 is mixed with; else empty
   float guidance = 1;
   float guidance_from = 0;
   float guidance_to = 1;
@@ -39,8 +39,8 @@ struct SampleJob {
   std::stop_token stop = {};
 };
 
-/// Takes each song's x from noise to latents, in place; all songs in one pass of the DiT a step. `noise` is what each
-/// started from, which repaint needs again.
+/// Takes each song's x from noise to latents, in place; all songs in one pass of the DiT a step. `noise` is
+/// what each started from, which repaint needs again.
 void sample_songs(Dit& dit, const SampleJob& job, std::span<const std::vector<float>> noise,
                   std::vector<std::vector<float>>& x);
 

@@ -10,8 +10,8 @@
 
 namespace assay::music {
 
-std::vector<std::int32_t> encode_text(const text::Tokenizer& tokenizer, std::string_view text, std::size_t limit,
-                                      const std::string& what) {
+std::vector<std::int32_t> encode_text(const text::Tokenizer& tokenizer, std::string_view text,
+                                      std::size_t limit, const std::string& what) {
   std::optional<std::vector<std::int32_t>> ids;
   try {
     ids = tokenizer.encode_within(text, limit);
@@ -22,17 +22,20 @@ std::vector<std::int32_t> encode_text(const text::Tokenizer& tokenizer, std::str
   }
   if (ids) ids->insert(ids->end(), tokenizer.appended().begin(), tokenizer.appended().end());
   if (ids && ids->size() <= limit) return *std::move(ids);
-  throw Error(ErrorKind::limit_exceeded, {.where = what,
-                                          .found = fmt::format("more than {} tokens", limit),
-                                          .expected = fmt::format("at most {}, with what the model's form adds", limit),
-                                          .advice = "shorten the text"});
+  throw Error(ErrorKind::limit_exceeded,
+              {.where = what,
+               .found = fmt::format("more than {} tokens", limit),
+               .expected = fmt::format("at most {}, with what the model's form adds", limit),
+               .advice = "shorten the text"});
 }
 
-TextEncoder::TextEncoder(const formats::ModelConfig& config, std::shared_ptr<const formats::TensorSource> source,
-                         const ops::Selection& selection, device::ThreadPool& threads)
+TextEncoder::TextEncoder(const formats::ModelConfig& config,
+                         std::shared_ptr<const formats::TensorSource> source, const ops::Selection& selection,
+                         device::ThreadPool& threads)
     : backbone_(config, std::move(source), selection, threads) {}
 
-std::vector<float> TextEncoder::hidden_states(std::span<const std::int32_t> ids, const std::stop_token& stop) {
+std::vector<float> TextEncoder::hidden_states(std::span<const std::int32_t> ids,
+                                              const std::stop_token& stop) {
   std::atomic<bool> cancelled{false};
   const std::stop_callback watch(stop, [&] { cancelled = true; });
   backbone::Segment segment{.tokens = ids};
@@ -54,9 +57,10 @@ std::vector<float> embedding_rows(const formats::TensorSource& source, std::span
   std::vector<float> rows(ids.size() * hidden_size);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || static_cast<std::uint64_t>(ids[i]) >= vocabulary) {
-      throw Error(ErrorKind::mismatch, {.where = table.origin,
-                                        .found = fmt::format("{} embedding rows", vocabulary),
-                                        .expected = fmt::format("one for token {} of the tokenizer", ids[i])});
+      throw Error(ErrorKind::mismatch,
+                  {.where = table.origin,
+                   .found = fmt::format("{} embedding rows", vocabulary),
+                   .expected = fmt::format("one for token {} of the tokenizer", ids[i])});
     }
     source.read_rows(kTable, static_cast<std::uint64_t>(ids[i]), 1,
                      std::span(rows).subspan(i * hidden_size, hidden_size));

@@ -18,8 +18,8 @@ namespace assay::music {
 
 /// The token ids of one of the encoder's texts, with what the tokenizer's template puts behind it. Throws
 /// Error(invalid_argument) naming `what` where it is no UTF-8, Error(limit_exceeded) past `limit` tokens.
-std::vector<std::int32_t> encode_text(const text::Tokenizer& tokenizer, std::string_view text, std::size_t limit,
-                                      const std::string& what);
+std::vector<std::int32_t> encode_text(const text::Tokenizer& tokenizer, std::string_view text,
+                                      std::size_t limit, const std::string& what);
 
 /// The Qwen3 that reads prompts: last hidden states for the prompt, and its embedding table alone for lyrics
 /// (huggingface/diffusers, pipelines/ace_step/pipeline_ace_step.py, encode_prompt). Runs are serial.
@@ -29,7 +29,8 @@ class TextEncoder {
   TextEncoder(const formats::ModelConfig& config, std::shared_ptr<const formats::TensorSource> source,
               const ops::Selection& selection, device::ThreadPool& threads);
 
-  /// The final-normed hidden state of every token, [ids, hidden size]. Throws Error(cancelled) where `stop` asks.
+  /// The final-normed hidden state of every token, [ids, hidden size]. Throws Error(cancelled) where `stop`
+  /// asks.
   std::vector<float> hidden_states(std::span<const std::int32_t> ids, const std::stop_token& stop = {});
 
  private:

@@ -7,8 +7,8 @@
 #include <string_view>
 
 /// The texts that the encoders were trained on (huggingface/diffusers,
-/// src/diffusers/pipelines/ace_step/pipeline_ace_step.py: SFT_GEN_PROMPT, TASK_INSTRUCTIONS, _format_prompt). Every
-/// newline counts.
+/// src/diffusers/pipelines/ace_step/pipeline_ace_step.py: SFT_GEN_PROMPT, TASK_INSTRUCTIONS, _format_prompt).
+/// Every newline counts.
 namespace assay::music {
 
 /// What is asked of the model. Audio codes make a text-to-music request a cover.
@@ -21,7 +21,8 @@ Task parse_task(std::string_view word, const std::string& where);
 /// The sentence at the head of the prompt text.
 std::string_view instruction_of(Task task);
 
-/// The most tokens that each text may have; more is an error here, where the authors' code cuts the text short.
+/// The most tokens that each text may have; more is an error here, where the authors' code cuts the text
+/// short.
 inline constexpr std::size_t kMaxPromptTokens = 256;
 inline constexpr std::size_t kMaxLyricTokens = 2048;
 

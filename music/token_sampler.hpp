@@ -9,10 +9,10 @@
 namespace assay::music {
 
 struct TokenSampling {
-  float temperature = 0.85f;       ///< 0: the largest logit, the lowest index of equals
-  std::size_t top_k = 0;           ///< 0: no limit
-  float top_p = 0.9f;              ///< 1: no limit
-  float repetition_penalty = 1.0f; ///< above 1: tokens that occurred become less likely
+  float temperature = 0.85f;        ///< 0: the largest logit, the lowest index of equals
+  std::size_t top_k = 0;            ///< 0: no limit
+  float top_p = 0.9f;               ///< 1: no limit
+  float repetition_penalty = 1.0f;  ///< above 1: tokens that occurred become less likely
 };
 
 /// Throws Error(invalid_argument) naming the field: a temperature below 0, top_p outside (0, 1], a penalty

@@ -13,19 +13,20 @@
 #include "music/config.hpp"
 #include "ops/selection.hpp"
 
-/// The Oobleck autoencoder: latents at 25 frames a second to stereo at 48 kHz and back. fp32 activations, samples
-/// by rows; products in the precision of the selection's conv1d and conv_transpose1d forms. Source:
+/// The Oobleck autoencoder: latents at 25 frames a second to stereo at 48 kHz and back. fp32 activations,
+/// samples by rows; products in the precision of the selection's conv1d and conv_transpose1d forms. Source:
 /// huggingface/diffusers, src/diffusers/models/autoencoders/autoencoder_oobleck.py.
 ///
 /// Windows. A long signal is run in windows that overlap, and only their middles are kept. The overlap is by
-/// default what the convolutions reach from one frame (9 frames each way in the released decoder), and an op's
-/// row has the same bits wherever it is: so the result is that of one window over everything, bit for bit, and
-/// no seam can be heard. A wider overlap is allowed and only costs time; a narrower one leaves seams.
+/// default what the convolutions reach from one frame (9 frames each way in the released decoder), and an
+/// op's row has the same bits wherever it is: so the result is that of one window over everything, bit for
+/// bit, and no seam can be heard. A wider overlap is allowed and only costs time; a narrower one leaves
+/// seams.
 ///
 /// Memory. Packed weights (84 million in the released decoder: 168 MB at bf16, 336 MB at fp32) and, for a
-/// window of W frames with its overlaps, two buffers of the widest layer: 2 · W · 1,920 · 128 · 4 bytes = 1.97
-/// MB a frame. The default window of 256 frames with 2 · 9 of overlap takes 539 MB; it decodes 7 % more frames
-/// than it keeps, and one op over it, after which a stop is heard, is a fraction of a second.
+/// window of W frames with its overlaps, two buffers of the widest layer: 2 · W · 1,920 · 128 · 4 bytes
+/// = 1.97 MB a frame. The default window of 256 frames with 2 · 9 of overlap takes 539 MB; it decodes 7 %
+/// more frames than it keeps, and one op over it, after which a stop is heard, is a fraction of a second.
 namespace assay::music {
 
 struct VaeOptions {
@@ -52,8 +53,8 @@ class VaeDecoder {
 
   /// latents [frames, latent width]; the sink gets frames · samples_per_frame samples. Nothing is scaled: the
   /// peak may exceed 1. Throws Error(invalid_argument) for latents that are no whole frames or a window of 0,
-  /// Error(non_finite) for a latent or a sample that is not finite (the sink has then had the windows before),
-  /// Error(cancelled), and what the sink throws.
+  /// Error(non_finite) for a latent or a sample that is not finite (the sink has then had the windows
+  /// before), Error(cancelled), and what the sink throws.
   void decode(std::span<const float> latents, const SampleSink& sink, const VaeOptions& options = {}) const;
 
   /// Frames to either side that a frame's samples depend on.
@@ -77,7 +78,8 @@ class VaeEncoder {
 
   /// The mean of the encoder's distribution, [frames, latent width], for interleaved samples; frames are the
   /// whole ones in them, and what is left of the last one still has its part in it. Throws
-  /// Error(invalid_argument) for fewer samples than a frame or half a pair, Error(non_finite), Error(cancelled).
+  /// Error(invalid_argument) for fewer samples than a frame or half a pair, Error(non_finite),
+  /// Error(cancelled).
   std::vector<float> encode(std::span<const float> interleaved, const VaeOptions& options = {}) const;
 
   std::size_t reach() const;

@@ -23,7 +23,8 @@ RowInterval read_by_conv(const RowInterval& rows, const ConvLayer& layer) {
 RowInterval read_by_transposed(const RowInterval& rows, const TransposedLayer& layer) {
   const std::size_t stride = layer.weight.stride;
   const std::size_t kernel = layer.weight.shape.kernel;
-  return {(rows.low + layer.padding - (kernel - 1) + stride - 1) / stride, (rows.high + layer.padding) / stride};
+  return {(rows.low + layer.padding - (kernel - 1) + stride - 1) / stride,
+          (rows.high + layer.padding) / stride};
 }
 
 }  // namespace
@@ -53,8 +54,8 @@ struct VaeDecoder::Impl {
     for (std::size_t i = 0; i < config.strides.size(); ++i) {
       const std::size_t level = config.strides.size() - 1 - i;
       const std::size_t below = config.decoder_channels * (level == 0 ? 1 : config.multiples[level - 1]);
-      blocks.push_back(load_block(loader, "decoder.block." + std::to_string(i), channels, below,
-                                  config.strides[level]));
+      blocks.push_back(
+          load_block(loader, "decoder.block." + std::to_string(i), channels, below, config.strides[level]));
       channels = below;
     }
     last_snake = loader.snake("decoder.snake1", channels);
@@ -62,11 +63,11 @@ struct VaeDecoder::Impl {
     reach = find_reach();
   }
 
-  static Block load_block(const VaeLoader& loader, const std::string& name, std::size_t in,
-                                 std::size_t out, std::size_t stride) {
+  static Block load_block(const VaeLoader& loader, const std::string& name, std::size_t in, std::size_t out,
+                          std::size_t stride) {
     Block block{.snake = loader.snake(name + ".snake1", in),
-                       .up = loader.transposed(name + ".conv_t1", {out, in, 2 * stride}, stride),
-                       .units = {}};
+                .up = loader.transposed(name + ".conv_t1", {out, in, 2 * stride}, stride),
+                .units = {}};
     for (std::size_t u = 0; u < block.units.size(); ++u) {
       block.units[u] = loader.unit(name + ".res_unit" + std::to_string(u + 1), out, kUnitDilations[u]);
     }
@@ -112,7 +113,8 @@ struct VaeDecoder::Impl {
   }
 
   /// The samples of a window, in one of the buffers.
-  std::span<const float> run(const ops::Context& context, std::span<const float> latents, Course& course) const {
+  std::span<const float> run(const ops::Context& context, std::span<const float> latents,
+                             Course& course) const {
     const std::size_t frames = latents.size() / config.latent_width;
     const TwoBuffers buffers(context.arena, widest(frames));
     const VaePass pass(context, kDecoderWhere, course);
@@ -153,7 +155,8 @@ std::size_t VaeDecoder::weight_bytes() const {
   return impl_->weight_bytes();
 }
 
-void VaeDecoder::decode(std::span<const float> latents, const SampleSink& sink, const VaeOptions& options) const {
+void VaeDecoder::decode(std::span<const float> latents, const SampleSink& sink,
+                        const VaeOptions& options) const {
   const std::size_t width = impl_->config.latent_width;
   check_rows(latents, width, kDecoderWhere, "latent frame");
   const std::vector<VaeWindow> windows = vae_windows(latents.size() / width, impl_->reach, options);

@@ -43,8 +43,8 @@ struct VaeEncoder::Impl {
     first = loader.conv("encoder.conv1", {channels, config.audio_channels, kWideKernel}, true);
     for (std::size_t i = 0; i < config.strides.size(); ++i) {
       const std::size_t above = config.encoder_channels * config.multiples[i];
-      blocks.push_back(load_block(loader, "encoder.block." + std::to_string(i), channels, above,
-                                  config.strides[i]));
+      blocks.push_back(
+          load_block(loader, "encoder.block." + std::to_string(i), channels, above, config.strides[i]));
       channels = above;
     }
     last_snake = loader.snake("encoder.snake1", channels);
@@ -54,8 +54,8 @@ struct VaeEncoder::Impl {
     reach = find_reach();
   }
 
-  static Block load_block(const VaeLoader& loader, const std::string& name, std::size_t in,
-                                 std::size_t out, std::size_t stride) {
+  static Block load_block(const VaeLoader& loader, const std::string& name, std::size_t in, std::size_t out,
+                          std::size_t stride) {
     Block block;
     for (std::size_t u = 0; u < block.units.size(); ++u) {
       block.units[u] = loader.unit(name + ".res_unit" + std::to_string(u + 1), in, kUnitDilations[u]);
@@ -164,7 +164,9 @@ std::vector<float> VaeEncoder::encode(std::span<const float> interleaved, const 
   }
   const std::vector<VaeWindow> windows = vae_windows(frames, impl_->reach, options);
   // The last window takes what is left of a frame.
-  const auto end = [&](const VaeWindow& window) { return window.last == frames ? samples : window.last * frame; };
+  const auto end = [&](const VaeWindow& window) {
+    return window.last == frames ? samples : window.last * frame;
+  };
   double work = 0;
   for (const VaeWindow& window : windows) work += impl_->work(end(window) - window.first * frame);
   Course course(options, work);
@@ -178,7 +180,8 @@ std::vector<float> VaeEncoder::encode(std::span<const float> interleaved, const 
     const std::size_t first = window.first * frame;
     const auto means =
         impl_->run(context, interleaved.subspan(first * pair, (end(window) - first) * pair), course);
-    const auto kept = means.subspan((window.begin - window.first) * width, (window.end - window.begin) * width);
+    const auto kept =
+        means.subspan((window.begin - window.first) * width, (window.end - window.begin) * width);
     check_finite_rows(kept, width, window.begin, kEncoderWhere, "latent frame");
     latents.insert(latents.end(), kept.begin(), kept.end());
   }

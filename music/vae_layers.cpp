@@ -12,7 +12,8 @@ namespace assay::music {
 
 using formats::TensorSource;
 
-/// A weight [outer, middle, kernel] with its norm folded in: w[i] = v[i] · g[i] / ‖v[i]‖, i the outermost index.
+/// A weight [outer, middle, kernel] with its norm folded in: w[i] = v[i] · g[i] / ‖v[i]‖, i the outermost
+/// index.
 struct VaeLoader::Folded {
   const TensorSource& source;
   std::string direction;  ///< the tensor's name; the weight's own where there is no norm
@@ -74,7 +75,8 @@ void taps_before_channels(std::span<const float> from, std::size_t middle, std::
 VaeLoader::Folded VaeLoader::folded(const std::string& name, std::vector<std::uint64_t> shape) const {
   // torch.nn.utils.weight_norm, its successor torch.nn.utils.parametrizations.weight_norm, and neither.
   constexpr std::array<std::pair<const char*, const char*>, 2> kNames{
-      {{".weight_v", ".weight_g"}, {".parametrizations.weight.original1", ".parametrizations.weight.original0"}}};
+      {{".weight_v", ".weight_g"},
+       {".parametrizations.weight.original1", ".parametrizations.weight.original0"}}};
   Folded folded{source_, name + ".weight", "", std::move(shape)};
   if (source_.find(folded.direction) == nullptr) {
     const bool newer = source_.find(name + kNames[1].first) != nullptr;
@@ -116,7 +118,8 @@ TransposedLayer VaeLoader::transposed(const std::string& name, const ops::ConvSh
   const Folded weight = folded(name, {shape.in_channels, shape.out_channels, shape.kernel});
   const std::size_t row_size = weight.row_size();
   device::Buffer<float> whole(shape.in_channels * row_size);
-  for (std::size_t c = 0; c < shape.in_channels; ++c) weight.read(c, 1, whole.span().subspan(c * row_size, row_size));
+  for (std::size_t c = 0; c < shape.in_channels; ++c)
+    weight.read(c, 1, whole.span().subspan(c * row_size, row_size));
   weight.release();
   TransposedLayer layer;
   layer.weight = selection_.conv_transpose1d->pack(
@@ -125,7 +128,8 @@ TransposedLayer VaeLoader::transposed(const std::string& name, const ops::ConvSh
                   rows.data());
       });
   layer.padding = (stride + 1) / 2;
-  layer.bias = formats::read_tensor(source_, name + ".bias", std::array<std::uint64_t, 1>{shape.out_channels});
+  layer.bias =
+      formats::read_tensor(source_, name + ".bias", std::array<std::uint64_t, 1>{shape.out_channels});
   return layer;
 }
 
@@ -137,9 +141,10 @@ SnakeLayer VaeLoader::snake(const std::string& name, std::size_t channels) const
     layer.alpha[c] = std::exp(layer.alpha[c]);
     layer.inverse_beta[c] = 1.0f / (std::exp(layer.inverse_beta[c]) + 1e-9f);
     if (std::isfinite(layer.alpha[c])) continue;
-    throw Error(ErrorKind::non_finite, {.where = source_.find(name + ".alpha")->origin + ": " + name + ".alpha",
-                                        .found = "a logarithm past what fp32 holds the power of",
-                                        .advice = "the checkpoint is damaged; fetch it again"});
+    throw Error(ErrorKind::non_finite,
+                {.where = source_.find(name + ".alpha")->origin + ": " + name + ".alpha",
+                 .found = "a logarithm past what fp32 holds the power of",
+                 .advice = "the checkpoint is damaged; fetch it again"});
   }
   return layer;
 }

@@ -7,8 +7,8 @@
 #include "formats/tensor_source.hpp"
 #include "ops/selection.hpp"
 
-/// The layers that the Oobleck encoder and decoder are made of, as loaded: weight norm folded, Snake's constants
-/// out of their logarithms, products packed for the run's forms. Sources: huggingface/diffusers,
+/// The layers that the Oobleck encoder and decoder are made of, as loaded: weight norm folded, Snake's
+/// constants out of their logarithms, products packed for the run's forms. Sources: huggingface/diffusers,
 /// src/diffusers/models/autoencoders/autoencoder_oobleck.py; torch.nn.utils.weight_norm (dim 0).
 namespace assay::music {
 
@@ -44,16 +44,17 @@ struct ResidualUnit {
 inline constexpr std::size_t kUnitDilations[] = {1, 3, 9};
 inline constexpr std::size_t kWideKernel = 7;
 
-/// Reads layers by the names that the checkpoints have below `source`. Every member throws what formats::require
-/// throws for a tensor that is missing or of another shape, and Error(non_finite) for one that does not give
-/// finite weights.
+/// Reads layers by the names that the checkpoints have below `source`. Every member throws what
+/// formats::require throws for a tensor that is missing or of another shape, and Error(non_finite) for one
+/// that does not give finite weights.
 class VaeLoader {
  public:
   VaeLoader(const formats::TensorSource& source, const ops::Selection& selection)
       : source_(source), selection_(selection) {}
 
   /// `kept` of the weight's `shape.out_channels` outputs, the first ones; 0 for all.
-  ConvLayer conv(const std::string& name, const ops::ConvShape& shape, bool biased, std::size_t kept = 0) const;
+  ConvLayer conv(const std::string& name, const ops::ConvShape& shape, bool biased,
+                 std::size_t kept = 0) const;
   TransposedLayer transposed(const std::string& name, const ops::ConvShape& shape, std::size_t stride) const;
   SnakeLayer snake(const std::string& name, std::size_t channels) const;
   ResidualUnit unit(const std::string& name, std::size_t channels, std::size_t dilation) const;

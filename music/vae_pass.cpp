@@ -18,15 +18,15 @@ std::vector<VaeWindow> vae_windows(std::size_t frames, std::size_t reach, const 
   return windows;
 }
 
-void check_finite_rows(std::span<const float> values, std::size_t width, std::size_t first_row, const char* where,
-                  const char* what) {
+void check_finite_rows(std::span<const float> values, std::size_t width, std::size_t first_row,
+                       const char* where, const char* what) {
   const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
   if (bad == values.end()) return;
   const auto index = static_cast<std::size_t>(bad - values.begin());
-  throw Error(ErrorKind::non_finite,
-              {.where = where,
-               .found = std::to_string(*bad) + " in " + what + " " + std::to_string(first_row + index / width) +
-                        ", channel " + std::to_string(index % width)});
+  throw Error(ErrorKind::non_finite, {.where = where,
+                                      .found = std::to_string(*bad) + " in " + what + " " +
+                                               std::to_string(first_row + index / width) + ", channel " +
+                                               std::to_string(index % width)});
 }
 
 void check_rows(std::span<const float> values, std::size_t width, const char* where, const char* what) {
@@ -40,10 +40,11 @@ void check_rows(std::span<const float> values, std::size_t width, const char* wh
 
 void check_strides(const VaeConfig& config) {
   if (config.strides.size() != config.multiples.size() || config.strides.empty()) {
-    throw Error(ErrorKind::mismatch, {.where = "VAE configuration",
-                                      .found = std::to_string(config.multiples.size()) + " channel multiples and " +
-                                               std::to_string(config.strides.size()) + " strides",
-                                      .expected = "as many of one as of the other"});
+    throw Error(ErrorKind::mismatch,
+                {.where = "VAE configuration",
+                 .found = std::to_string(config.multiples.size()) + " channel multiples and " +
+                          std::to_string(config.strides.size()) + " strides",
+                 .expected = "as many of one as of the other"});
   }
   for (const std::size_t stride : config.strides) {
     if (stride != 0 && stride % 2 == 0) continue;

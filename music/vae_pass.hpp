@@ -117,8 +117,8 @@ class VaePass {
 
   /// In place; `scratch` is as large as x.
   void unit(const ResidualUnit& unit, const Activations& x, float* scratch) const {
-    const Activations hidden = conv(
-        unit.conv1, x, {.input = unit.snake1.channels(), .output = unit.snake2.channels()}, scratch);
+    const Activations hidden =
+        conv(unit.conv1, x, {.input = unit.snake1.channels(), .output = unit.snake2.channels()}, scratch);
     conv(unit.conv2, hidden, {.residual = Inputs(x).all()}, x.data);
   }
 
@@ -144,8 +144,8 @@ std::vector<VaeWindow> vae_windows(std::size_t frames, std::size_t reach, const 
 /// first value that is not finite.
 void check_rows(std::span<const float> values, std::size_t width, const char* where, const char* what);
 
-void check_finite_rows(std::span<const float> values, std::size_t width, std::size_t first_row, const char* where,
-                  const char* what);
+void check_finite_rows(std::span<const float> values, std::size_t width, std::size_t first_row,
+                       const char* where, const char* what);
 
 /// Throws Error(unsupported) for an odd stride, where a frame's samples would not begin at a multiple of it,
 /// and Error(mismatch) where multiples and strides differ in number.

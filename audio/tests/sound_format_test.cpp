@@ -8,7 +8,9 @@ namespace assay::audio {
 namespace {
 
 TEST(SoundFormat, FollowsTheEndingAndTheChoiceOfSamples) {
-  const auto of = [](const char* file, const char* samples) { return sound_format_of(file, samples, "--samples"); };
+  const auto of = [](const char* file, const char* samples) {
+    return sound_format_of(file, samples, "--samples");
+  };
   EXPECT_EQ(of("a.wav", ""), SoundFormat::wav16);
   EXPECT_EQ(of("a.WAV", "24"), SoundFormat::wav24);
   EXPECT_EQ(of("a.wav", "float"), SoundFormat::wav_float);

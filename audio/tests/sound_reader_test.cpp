@@ -36,8 +36,10 @@ TEST(SoundReader, OtherRatesAndWidthsComeToTheSameTone) {
     double tolerance;
   };
   const TemporaryDirectory directory;
-  for (const Case& c : {Case{8000, SF_FORMAT_WAV | SF_FORMAT_PCM_U8, 0.02}, Case{44100, SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 1e-3},
-                        Case{192000, SF_FORMAT_WAV | SF_FORMAT_PCM_24, 1e-3}, Case{48000, SF_FORMAT_AIFF | SF_FORMAT_PCM_32, 1e-6}}) {
+  for (const Case& c : {Case{8000, SF_FORMAT_WAV | SF_FORMAT_PCM_U8, 0.02},
+                        Case{44100, SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 1e-3},
+                        Case{192000, SF_FORMAT_WAV | SF_FORMAT_PCM_24, 1e-3},
+                        Case{48000, SF_FORMAT_AIFF | SF_FORMAT_PCM_32, 1e-6}}) {
     const auto frames = static_cast<std::size_t>(c.rate);
     write_plain(directory / "tone", sine(frames, 2, c.rate, 440, 0.5f), 2, c.rate, c.format);
     const Sound sound = read_sound(directory / "tone");
@@ -71,11 +73,13 @@ TEST(SoundReader, RefusesWhatIsNoWholeSound) {
 
 TEST(SoundReader, RefusesAbsurdSounds) {
   const TemporaryDirectory directory;
-  write_plain(directory / "six.wav", sine(480, 6, 48000, 440, 0.5f), 6, 48000, SF_FORMAT_WAV | SF_FORMAT_PCM_16);
+  write_plain(directory / "six.wav", sine(480, 6, 48000, 440, 0.5f), 6, 48000,
+              SF_FORMAT_WAV | SF_FORMAT_PCM_16);
   expect_error(ErrorKind::unsupported, "6 channels", [&] { read_sound(directory / "six.wav"); });
   write_plain(directory / "slow.wav", sine(480, 1, 100, 10, 0.5f), 1, 100, SF_FORMAT_WAV | SF_FORMAT_PCM_16);
   expect_error(ErrorKind::unsupported, "100 samples a second", [&] { read_sound(directory / "slow.wav"); });
-  write_plain(directory / "long.wav", std::vector<float>(8000 * 601), 1, 8000, SF_FORMAT_WAV | SF_FORMAT_PCM_U8);
+  write_plain(directory / "long.wav", std::vector<float>(8000 * 601), 1, 8000,
+              SF_FORMAT_WAV | SF_FORMAT_PCM_U8);
   expect_error(ErrorKind::limit_exceeded, "601.0 s", [&] { read_sound(directory / "long.wav"); });
   write_plain(directory / "none.wav", {}, 2, 48000, SF_FORMAT_WAV | SF_FORMAT_PCM_16);
   expect_error(ErrorKind::malformed, "no samples", [&] { read_sound(directory / "none.wav"); });

@@ -37,8 +37,9 @@ TEST(SoundWriter, EveryFormatIsReadBackScaled) {
   SoundSpool spool(directory.path());
   const std::vector<float> song = sine(48000, 2, 48000, 440, 3.0f);
   spool.append(song);
-  for (const Case& c : {Case{"a.wav", "16", 4.6e-5f}, Case{"b.wav", "24", 2.5e-7f}, Case{"c.wav", "float", 0.0f},
-                        Case{"d.flac", "16", 4.6e-5f}, Case{"e.flac", "24", 2.5e-7f}}) {
+  for (const Case& c :
+       {Case{"a.wav", "16", 4.6e-5f}, Case{"b.wav", "24", 2.5e-7f}, Case{"c.wav", "float", 0.0f},
+        Case{"d.flac", "16", 4.6e-5f}, Case{"e.flac", "24", 2.5e-7f}}) {
     write_sound(directory / c.name, format_of(c.name, c.samples), spool, kTags);
     const Sound sound = read_sound(directory / c.name);
     ASSERT_EQ(sound.samples.size(), song.size()) << c.name;
@@ -102,11 +103,13 @@ TEST(SoundWriter, AFullDiskIsAnErrorAndLeavesNothing) {
   const TemporaryDirectory directory;
   SoundSpool spool(directory.path());
   std::vector<float> noise = sine(96000, 2, 48000, 440, 0.5f);
-  for (std::size_t i = 0; i < noise.size(); ++i) noise[i] += 0.3f * std::sin(static_cast<float>(i * i % 10007));
+  for (std::size_t i = 0; i < noise.size(); ++i)
+    noise[i] += 0.3f * std::sin(static_cast<float>(i * i % 10007));
   spool.append(noise);
   for (const std::string name : {"a.wav", "a.flac", "a.mp3"}) {
     const FileSizeLimit limit(12000);
-    expect_error(ErrorKind::io, "cannot be written", [&] { write_sound(directory / name, format_of(name, ""), spool, kTags); });
+    expect_error(ErrorKind::io, "cannot be written",
+                 [&] { write_sound(directory / name, format_of(name, ""), spool, kTags); });
     EXPECT_TRUE(list_directory(directory.path()).empty()) << name;
   }
   const FileSizeLimit limit(spool.samples() * sizeof(float) + 4096);

@@ -21,8 +21,8 @@ inline std::vector<float> sine(std::size_t frames, int channels, double rate, do
 }
 
 /// Writes by libsndfile alone.
-inline void write_plain(const std::filesystem::path& file, const std::vector<float>& samples, int channels, int rate,
-                        int format) {
+inline void write_plain(const std::filesystem::path& file, const std::vector<float>& samples, int channels,
+                        int rate, int format) {
   SF_INFO info{};
   info.samplerate = rate;
   info.channels = channels;

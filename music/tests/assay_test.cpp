@@ -34,10 +34,14 @@ TEST(MusicModel, StopsAndRefusesWithoutAFile) {
   const TemporaryDirectory directory;
   MusicModel model(std::filesystem::path(ASSAY_TEST_DATA) / "ace-tiny");
   std::stop_source stop;
-  const ComposeOptions options{.stop = stop.get_token(), .progress = [&](std::string_view, double) { stop.request_stop(); }};
-  expect_error(ErrorKind::cancelled, "stopped", [&] { model.compose({.prompt = "x"}, directory / "a.wav", options); });
-  expect_error(ErrorKind::invalid_argument, "prompt", [&] { model.compose({.prompt = ""}, directory / "a.wav"); });
-  expect_error(ErrorKind::invalid_argument, ".flac", [&] { model.compose({.prompt = "x"}, directory / "a.ogg"); });
+  const ComposeOptions options{.stop = stop.get_token(),
+                               .progress = [&](std::string_view, double) { stop.request_stop(); }};
+  expect_error(ErrorKind::cancelled, "stopped",
+               [&] { model.compose({.prompt = "x"}, directory / "a.wav", options); });
+  expect_error(ErrorKind::invalid_argument, "prompt",
+               [&] { model.compose({.prompt = ""}, directory / "a.wav"); });
+  expect_error(ErrorKind::invalid_argument, ".flac",
+               [&] { model.compose({.prompt = "x"}, directory / "a.ogg"); });
   EXPECT_TRUE(list_directory(directory.path()).empty());
 }
 

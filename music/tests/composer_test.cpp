@@ -25,7 +25,8 @@
 namespace assay::music {
 namespace {
 
-/// Sanitized, a song takes several times as long: then every fourth comparison is made, and each path is still taken.
+/// Sanitized, a song takes several times as long: then every fourth comparison is made, and each path is
+/// still taken.
 #if defined(__SANITIZE_ADDRESS__) || defined(ASSAY_COMPOSER_SANITIZED)
 constexpr std::size_t kCompareEvery = 4;
 #else
@@ -76,8 +77,10 @@ SongRequest recorded_request(const std::string& id) {
   request.time_signature = record.value("timesignature", "");
   request.task = parse_task(record.value("task_type", "text2music"), "task_type");
   if (record.contains("shift")) request.shift = record["shift"].get<float>();
-  if (record.contains("num_inference_steps")) request.steps = record["num_inference_steps"].get<std::size_t>();
-  if (record.contains("audio_codes")) request.codes = parse_codes(record["audio_codes"].get<std::string>(), "codes");
+  if (record.contains("num_inference_steps"))
+    request.steps = record["num_inference_steps"].get<std::size_t>();
+  if (record.contains("audio_codes"))
+    request.codes = parse_codes(record["audio_codes"].get<std::string>(), "codes");
   if (record.contains("src")) request.source = recorded_sound(id + ".src_audio");
   request.repaint_from = record.value("repainting_start", 0.0);
   request.repaint_to = record.value("repainting_end", -1.0);
@@ -177,9 +180,16 @@ TEST(Composer, EveryParameterMatters) {
       {"high half of the seed", plain, [](auto& r) { r.seeds = {7 + (std::uint64_t{1} << 32)}; }},
       {"steps", plain, [](auto& r) { r.steps = 3; }},
       {"shift", plain, [](auto& r) { r.shift = 2.0f; }},
-      {"timesteps", plain, [](auto& r) { r.steps.reset(); r.timesteps = {1.0f, 0.6f, 0.2f}; }},
+      {"timesteps", plain,
+       [](auto& r) {
+         r.steps.reset();
+         r.timesteps = {1.0f, 0.6f, 0.2f};
+       }},
       {"dcw", plain, [](auto& r) { r.dcw.reset(); }},
-      {"dcw's bands", plain, [](auto& r) { r.dcw = Dcw{0.02f, 0.06f}; }},
+      {"dcw's bands", plain,
+       [](auto& r) {
+         r.dcw = Dcw{0.02f, 0.06f};
+       }},
       {"task", repaint, [&](auto& r) { r = cover; }},
       {"source", repaint, [](auto& r) { r.source->samples[2000] += 0.5f; }},
       {"from", repaint, [](auto& r) { r.repaint_from = 0.16; }},
@@ -187,7 +197,10 @@ TEST(Composer, EveryParameterMatters) {
       {"injection", repaint, [](auto& r) { r.repaint_injection = 0; }},
       {"fade", repaint, [](auto& r) { r.repaint_fade = 1; }},
       {"no fade", repaint, [](auto& r) { r.repaint_fade.reset(); }},
-      {"the cover's source", cover, [](auto& r) { for (float& sample : r.source->samples) sample *= -2.5f; }},
+      {"the cover's source", cover,
+       [](auto& r) {
+         for (float& sample : r.source->samples) sample *= -2.5f;
+       }},
       {"cover strength", cover, [](auto& r) { r.cover_strength = 0.5f; }},
       {"cover noise", cover, [](auto& r) { r.cover_noise = 0.5f; }},
   };
@@ -274,17 +287,31 @@ TEST(Composer, StopsWhereverItIsAsked) {
 
 TEST(Composer, NamesWhatIsWrong) {
   Band band;
-  const auto refused = [&](ErrorKind kind, const char* field, const std::function<void(SongRequest&)>& spoil) {
+  const auto refused = [&](ErrorKind kind, const char* field,
+                           const std::function<void(SongRequest&)>& spoil) {
     SongRequest request = short_song();
     spoil(request);
     expect_error(kind, field, [&] { band.latents(request); });
   };
-  refused(ErrorKind::limit_exceeded, "prompt", [](auto& r) { for (int i = 0; i < 400; ++i) r.prompt += " x7"; });
-  refused(ErrorKind::limit_exceeded, "lyrics", [](auto& r) { for (int i = 0; i < 3000; ++i) r.lyrics += " x7"; });
-  refused(ErrorKind::invalid_argument, "64000", [](auto& r) { r.duration.reset(); r.codes = {5, 64000}; });
-  refused(ErrorKind::limit_exceeded, "codes", [](auto& r) { r.duration.reset(); r.codes.assign(3001, 1); });
+  refused(ErrorKind::limit_exceeded, "prompt", [](auto& r) {
+    for (int i = 0; i < 400; ++i) r.prompt += " x7";
+  });
+  refused(ErrorKind::limit_exceeded, "lyrics", [](auto& r) {
+    for (int i = 0; i < 3000; ++i) r.lyrics += " x7";
+  });
+  refused(ErrorKind::invalid_argument, "64000", [](auto& r) {
+    r.duration.reset();
+    r.codes = {5, 64000};
+  });
+  refused(ErrorKind::limit_exceeded, "codes", [](auto& r) {
+    r.duration.reset();
+    r.codes.assign(3001, 1);
+  });
   refused(ErrorKind::mismatch, "noise", [](auto& r) { r.noise = {std::vector<float>(64)}; });
-  refused(ErrorKind::invalid_argument, "0.010 s", [](auto& r) { r = short_edit(Task::cover); r.source = tone(0.01); });
+  refused(ErrorKind::invalid_argument, "0.010 s", [](auto& r) {
+    r = short_edit(Task::cover);
+    r.source = tone(0.01);
+  });
 }
 
 /// The checkpoint declared a base one, which takes guidance.
@@ -338,7 +365,8 @@ TEST(Taps, EveryTensorIsAFileOfItsOwn) {
   const auto file = formats::open_safetensors(directory / "taps" / "0.latents.safetensors");
   const std::vector<std::uint64_t> shape = {10, 64};
   EXPECT_EQ(formats::read_tensor(*file, "0.latents", shape), latents);
-  for (const char* name : {"text_hidden", "lyric_embedding", "condition", "context", "0.noise", "0.velocity_01"}) {
+  for (const char* name :
+       {"text_hidden", "lyric_embedding", "condition", "context", "0.noise", "0.velocity_01"}) {
     EXPECT_TRUE(std::filesystem::exists(directory / "taps" / (std::string(name) + ".safetensors"))) << name;
   }
 }

@@ -22,15 +22,29 @@ nlohmann::json json_of(const std::string& part) {
 
 /// What an original checkpoint of the released XL shape says (convert_ace_step_to_diffusers.py).
 nlohmann::json original_xl() {
-  nlohmann::json config = {{"hidden_size", 2560}, {"intermediate_size", 9728}, {"num_hidden_layers", 32},
-                           {"num_attention_heads", 32}, {"num_key_value_heads", 8}, {"head_dim", 128},
-                           {"in_channels", 192}, {"audio_acoustic_hidden_dim", 64}, {"patch_size", 2},
-                           {"rope_theta", 1000000}, {"attention_bias", false}, {"rms_norm_eps", 1e-6},
-                           {"sliding_window", 128}, {"text_hidden_dim", 1024}, {"timbre_hidden_dim", 64},
-                           {"num_lyric_encoder_hidden_layers", 8}, {"num_timbre_encoder_hidden_layers", 4},
-                           {"encoder_hidden_size", 2048}, {"encoder_intermediate_size", 6144},
-                           {"encoder_num_attention_heads", 16}, {"encoder_num_key_value_heads", 8},
-                           {"fsq_dim", 2048}, {"is_turbo", true}};
+  nlohmann::json config = {{"hidden_size", 2560},
+                           {"intermediate_size", 9728},
+                           {"num_hidden_layers", 32},
+                           {"num_attention_heads", 32},
+                           {"num_key_value_heads", 8},
+                           {"head_dim", 128},
+                           {"in_channels", 192},
+                           {"audio_acoustic_hidden_dim", 64},
+                           {"patch_size", 2},
+                           {"rope_theta", 1000000},
+                           {"attention_bias", false},
+                           {"rms_norm_eps", 1e-6},
+                           {"sliding_window", 128},
+                           {"text_hidden_dim", 1024},
+                           {"timbre_hidden_dim", 64},
+                           {"num_lyric_encoder_hidden_layers", 8},
+                           {"num_timbre_encoder_hidden_layers", 4},
+                           {"encoder_hidden_size", 2048},
+                           {"encoder_intermediate_size", 6144},
+                           {"encoder_num_attention_heads", 16},
+                           {"encoder_num_key_value_heads", 8},
+                           {"fsq_dim", 2048},
+                           {"is_turbo", true}};
   for (int i = 0; i < 32; ++i) {
     config["layer_types"].push_back(i % 2 == 0 ? "sliding_attention" : "full_attention");
   }
@@ -83,8 +97,10 @@ TEST(MusicConfig, OriginalConfigurationGivesTheEncodersTheirOwnSizes) {
 TEST(MusicConfig, RefusesByFileAndField) {
   const auto refused = [](const char* key, const nlohmann::json& value, ErrorKind kind) {
     nlohmann::json config = json_of("transformer");
-    if (value.is_discarded()) config.erase(key);
-    else config[key] = value;
+    if (value.is_discarded())
+      config.erase(key);
+    else
+      config[key] = value;
     try {
       parse_dit_config(config.dump(), "x/config.json");
     } catch (const Error& error) {
@@ -105,7 +121,8 @@ TEST(MusicConfig, RefusesByFileAndField) {
   refused("in_channels", 128, ErrorKind::unsupported);
   refused("rope_theta", -1.0, ErrorKind::malformed);
   refused("layer_types", {"full_attention"}, ErrorKind::malformed);
-  refused("layer_types", {"full_attention", "full_attention", "chunked", "full_attention"}, ErrorKind::unsupported);
+  refused("layer_types", {"full_attention", "full_attention", "chunked", "full_attention"},
+          ErrorKind::unsupported);
   nlohmann::json vae = json_of("vae");
   vae["downsampling_ratios"] = {2, 4};
   EXPECT_THROW(parse_vae_config(vae.dump(), "vae"), Error);

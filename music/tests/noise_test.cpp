@@ -47,7 +47,8 @@ TEST(Noise, BitsAreTheSameEverywhere) {
   // What another machine or compiler has to give as well.
   std::vector<float> values(6);
   fill_normal(42, NoiseStream::latents, 0, values);
-  const std::vector<float> recorded = {-0x1.f0bcb8p-1f, 0x1.8d59dp-3f, -0x1.3c51a4p+0f, 0x1.ec8676p+0f, -0x1.2bc06p-4f, 0x1.1cf41ep-3f};
+  const std::vector<float> recorded = {-0x1.f0bcb8p-1f, 0x1.8d59dp-3f,  -0x1.3c51a4p+0f,
+                                       0x1.ec8676p+0f,  -0x1.2bc06p-4f, 0x1.1cf41ep-3f};
   EXPECT_EQ(values, recorded);
 }
 
@@ -76,7 +77,8 @@ TEST(Noise, AllBitsOfTheSeedAndTheStreamMatter) {
   };
   const auto base = first_of(5, NoiseStream::latents);
   EXPECT_NE(base, first_of(5, NoiseStream::planner));
-  for (int bit = 0; bit < 64; ++bit) EXPECT_NE(base, first_of(5 ^ (std::uint64_t{1} << bit), NoiseStream::latents));
+  for (int bit = 0; bit < 64; ++bit)
+    EXPECT_NE(base, first_of(5 ^ (std::uint64_t{1} << bit), NoiseStream::latents));
 }
 
 TEST(Noise, UniformsAreTheWords) {

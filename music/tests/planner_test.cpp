@@ -39,7 +39,8 @@ class PlannerModel : public testing::Test {
  protected:
   static std::unique_ptr<CausalLm> load(device::ThreadPool& threads,
                                         ops::Precision precision = ops::Precision::fp32) {
-    return std::make_unique<CausalLm>(planner_data("ace-tiny-planner"), ops::select_forms(precision), threads);
+    return std::make_unique<CausalLm>(planner_data("ace-tiny-planner"), ops::select_forms(precision),
+                                      threads);
   }
   static PlannerPrompt prompt_of(const nlohmann::json& song) {
     return {.caption = song["caption"], .lyrics = song["lyrics"], .negative = ""};
@@ -167,7 +168,8 @@ TEST_F(PlannerModel, EveryOptionMatters) {
   const auto& song = planner_fixture()["songs"][0];
   const PlannerPrompt prompt = prompt_of(song);
   const PlannerOptions base{.seed = 7, .metadata = false, .duration = 4};
-  const auto codes = [&](const PlannerOptions& options, const PlannerPrompt& asked, const SongMetadata& given) {
+  const auto codes = [&](const PlannerOptions& options, const PlannerPrompt& asked,
+                         const SongMetadata& given) {
     return plan_song(*model, asked, given, options).codes;
   };
   const SongMetadata given{.bpm = 90};
@@ -184,7 +186,8 @@ TEST_F(PlannerModel, EveryOptionMatters) {
   EXPECT_NE(changed([](auto& o) { o.sampling.repetition_penalty = 5; }), usual);
   EXPECT_NE(codes(base, {.caption = "other", .lyrics = prompt.lyrics, .negative = ""}, given), usual);
   EXPECT_NE(codes(base, {.caption = prompt.caption, .lyrics = "other", .negative = ""}, given), usual);
-  EXPECT_NE(codes(base, {.caption = prompt.caption, .lyrics = prompt.lyrics, .negative = "noise"}, given), usual);
+  EXPECT_NE(codes(base, {.caption = prompt.caption, .lyrics = prompt.lyrics, .negative = "noise"}, given),
+            usual);
   EXPECT_NE(codes(base, prompt, {.bpm = 91}), usual);
   EXPECT_EQ(changed([](auto& o) { o.duration = 2; }), Tokens(usual.begin(), usual.begin() + 10));
   EXPECT_TRUE(changed([](auto& o) { o.codes = false; }).empty());
@@ -217,14 +220,15 @@ TEST_F(PlannerModel, StopsWhenAskedAndRefusesWhatItCannotWrite) {
   };
   std::stop_source source;
   std::size_t written = 0;
-  EXPECT_EQ(kind_of({}, {.metadata = false, .duration = 600},
-                    [&](std::string_view stage, std::size_t done, std::size_t expected) {
-                      EXPECT_EQ(stage, "codes");
-                      EXPECT_EQ(expected, 3000u);
-                      written = done;
-                      if (done == 3) source.request_stop();
-                    },
-                    source.get_token()),
+  EXPECT_EQ(kind_of(
+                {}, {.metadata = false, .duration = 600},
+                [&](std::string_view stage, std::size_t done, std::size_t expected) {
+                  EXPECT_EQ(stage, "codes");
+                  EXPECT_EQ(expected, 3000u);
+                  written = done;
+                  if (done == 3) source.request_stop();
+                },
+                source.get_token()),
             ErrorKind::cancelled);
   EXPECT_EQ(written, 3u);
   EXPECT_EQ(kind_of({.keyscale = "H major"}, {}), ErrorKind::invalid_argument);

@@ -128,10 +128,11 @@ TEST(Guidance, IsOrthogonalBoundedAndHasMomentum) {
   EXPECT_NE(again, guided) << "the second step remembers the first";
 }
 
-/// normalized_guidance of diffusers' adaptive_projected_guidance.py as it is written there, over whole tensors, in
-/// double; `average` is its momentum buffer.
-std::vector<double> authors_guidance(const std::vector<float>& conditional, const std::vector<float>& unconditional,
-                                     std::size_t channels, double scale, std::vector<double>& average) {
+/// normalized_guidance of diffusers' adaptive_projected_guidance.py as it is written there, over whole
+/// tensors, in double; `average` is its momentum buffer.
+std::vector<double> authors_guidance(const std::vector<float>& conditional,
+                                     const std::vector<float>& unconditional, std::size_t channels,
+                                     double scale, std::vector<double>& average) {
   std::vector<double> guided(conditional.size());
   for (std::size_t i = 0; i < average.size(); ++i) {
     average[i] = (static_cast<double>(conditional[i]) - unconditional[i]) - 0.75 * average[i];

@@ -68,28 +68,78 @@ TEST(SongRequest, EveryBadValueIsNamed) {
       {"duration", [](auto& r) { r.duration = -3; }},
       {"duration", [](auto& r) { r.duration = 600.5; }},
       {"duration", [](auto& r) { r.duration = NAN; }},
-      {"duration", [](auto& r) { r.duration = 5; r.codes = {1}; }},
+      {"duration",
+       [](auto& r) {
+         r.duration = 5;
+         r.codes = {1};
+       }},
       {"seeds", [](auto& r) { r.seeds.clear(); }},
       {"noise", [](auto& r) { r.noise.resize(2); }},
       {"steps", [](auto& r) { r.steps = 0; }},
       {"shift", [](auto& r) { r.shift = -1.0f; }},
-      {"timesteps", [](auto& r) { r.timesteps = {0.5f}; r.steps = 4; }},
-      {"timesteps", [](auto& r) { r.timesteps = {0.5f, 0.7f}; }},
-      {"dcw", [](auto& r) { r.dcw = Dcw{2.0f, 0.0f}; }},
+      {"timesteps",
+       [](auto& r) {
+         r.timesteps = {0.5f};
+         r.steps = 4;
+       }},
+      {"timesteps",
+       [](auto& r) {
+         r.timesteps = {0.5f, 0.7f};
+       }},
+      {"dcw",
+       [](auto& r) {
+         r.dcw = Dcw{2.0f, 0.0f};
+       }},
       {"guidance", [](auto& r) { r.guidance = 4.0f; }},
-      {"guidance from", [](auto& r) { r.guidance_from = 0.9f; r.guidance_to = 0.1f; }},
-      {"codes", [](auto& r) { r.task = Task::cover; r.source = two_seconds(); r.codes = {1}; }},
+      {"guidance from",
+       [](auto& r) {
+         r.guidance_from = 0.9f;
+         r.guidance_to = 0.1f;
+       }},
+      {"codes",
+       [](auto& r) {
+         r.task = Task::cover;
+         r.source = two_seconds();
+         r.codes = {1};
+       }},
       {"source", [](auto& r) { r.source = two_seconds(); }},
       {"task", [](auto& r) { r.task = Task::repaint; }},
       {"task", [](auto& r) { r.task = Task::cover; }},
       {"from, to", [](auto& r) { r.repaint_from = 1; }},
-      {"from", [](auto& r) { r = repaint(); r.repaint_from = 2; }},
-      {"from", [](auto& r) { r = repaint(); r.repaint_from = -1; }},
-      {"to", [](auto& r) { r = repaint(); r.repaint_from = 1; r.repaint_to = 0.5; }},
-      {"repaint injection", [](auto& r) { r = repaint(); r.repaint_injection = 1.5f; }},
+      {"from",
+       [](auto& r) {
+         r = repaint();
+         r.repaint_from = 2;
+       }},
+      {"from",
+       [](auto& r) {
+         r = repaint();
+         r.repaint_from = -1;
+       }},
+      {"to",
+       [](auto& r) {
+         r = repaint();
+         r.repaint_from = 1;
+         r.repaint_to = 0.5;
+       }},
+      {"repaint injection",
+       [](auto& r) {
+         r = repaint();
+         r.repaint_injection = 1.5f;
+       }},
       {"cover strength", [](auto& r) { r.cover_strength = 0.5f; }},
-      {"cover strength", [](auto& r) { r.task = Task::cover; r.codes = {1}; r.cover_strength = -0.5f; }},
-      {"cover noise", [](auto& r) { r.task = Task::cover; r.codes = {1}; r.cover_noise = 0.5f; }},
+      {"cover strength",
+       [](auto& r) {
+         r.task = Task::cover;
+         r.codes = {1};
+         r.cover_strength = -0.5f;
+       }},
+      {"cover noise",
+       [](auto& r) {
+         r.task = Task::cover;
+         r.codes = {1};
+         r.cover_noise = 0.5f;
+       }},
   };
   for (const Case& c : cases) {
     SongRequest request = simple();
@@ -103,7 +153,8 @@ TEST(SongRequest, CodesAreTokensOrNumbers) {
   EXPECT_EQ(parse_codes("<|audio_code_0|><|audio_code_63999|><|audio_code_7|>", "codes"), expected);
   EXPECT_EQ(parse_codes(" 0, 63999\n7 ", "codes"), expected);
   EXPECT_EQ(parse_codes("0<|audio_code_63999|> 7", "codes"), expected);
-  for (const char* bad : {"", " ", "x", "1 -2", "<|audio_code_|>", "<|audio_code_5", "99999999999", "1.5", "3x"}) {
+  for (const char* bad :
+       {"", " ", "x", "1 -2", "<|audio_code_|>", "<|audio_code_5", "99999999999", "1.5", "3x"}) {
     expect_error(ErrorKind::invalid_argument, "--codes", [&] { parse_codes(bad, "--codes"); });
   }
 }

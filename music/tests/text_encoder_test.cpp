@@ -29,7 +29,8 @@ TEST(TextEncoder, TextsBecomeTheRecordedIds) {
     EXPECT_EQ(encode_text(tokenizer, record["lyric_text"].get<std::string>(), kMaxLyricTokens, "lyrics"),
               record["lyric_ids"].get<std::vector<std::int32_t>>());
   }
-  expect_error(ErrorKind::limit_exceeded, "lyrics", [&] { encode_text(tokenizer, std::string(5000, 'x'), 64, "lyrics"); });
+  expect_error(ErrorKind::limit_exceeded, "lyrics",
+               [&] { encode_text(tokenizer, std::string(5000, 'x'), 64, "lyrics"); });
   expect_error(ErrorKind::invalid_argument, "prompt", [&] { encode_text(tokenizer, "\xff", 64, "prompt"); });
 }
 

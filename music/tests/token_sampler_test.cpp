@@ -98,7 +98,8 @@ TEST(TokenSampler, RefusesWhatHasNoMeaning) {
     EXPECT_EQ(kind_of([&] { draw_token(std::vector<float>{0, bad}, {}, 0.5); }), ErrorKind::non_finite);
     EXPECT_EQ(kind_of([&] { check_token_sampling({.temperature = bad}); }), ErrorKind::invalid_argument);
     EXPECT_EQ(kind_of([&] { check_token_sampling({.top_p = bad}); }), ErrorKind::invalid_argument);
-    EXPECT_EQ(kind_of([&] { check_token_sampling({.repetition_penalty = bad}); }), ErrorKind::invalid_argument);
+    EXPECT_EQ(kind_of([&] { check_token_sampling({.repetition_penalty = bad}); }),
+              ErrorKind::invalid_argument);
   }
   EXPECT_EQ(kind_of([&] { draw_token(std::vector<float>{kNever, kNever}, {}, 0.5); }), ErrorKind::non_finite);
   EXPECT_EQ(kind_of([&] { draw_token({}, {}, 0.5); }), ErrorKind::non_finite);

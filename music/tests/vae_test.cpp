@@ -202,7 +202,8 @@ TEST_F(Vae, DecodesTheFixturesLatentsToItsWaveforms) {
 }
 
 TEST_F(Vae, DecodesInBf16WithinItsThreshold) {
-  EXPECT_LT(waveform_nrmse(decoder(*fixture::weights("vae"), fixture_config(), ops::Precision::bf16), "b"), 0.05);
+  EXPECT_LT(waveform_nrmse(decoder(*fixture::weights("vae"), fixture_config(), ops::Precision::bf16), "b"),
+            0.05);
 }
 
 TEST_F(Vae, EncodesTheFixturesSourceToItsLatents) {
@@ -229,8 +230,8 @@ TEST_F(Vae, EveryFormDecodesTheSame) {
 TEST_F(Vae, WindowsGiveTheBitsOfOneWholeDecodeAroundEveryBorder) {
   const VaeDecoder vae = small_decoder();
   for (const std::size_t window : {1u, 4u, 7u}) {
-    for (const std::size_t frames : {window, 2 * window - 1, 2 * window, 2 * window + 1, 3 * window - 1,
-                                     3 * window, 3 * window + 1}) {
+    for (const std::size_t frames :
+         {window, 2 * window - 1, 2 * window, 2 * window + 1, 3 * window - 1, 3 * window, 3 * window + 1}) {
       const std::vector<float> latents = random_values(frames * 3, static_cast<unsigned>(frames));
       const std::vector<float> whole = decoded(vae, latents);
       ASSERT_EQ(whole.size(), frames * 8 * 2);
@@ -241,7 +242,8 @@ TEST_F(Vae, WindowsGiveTheBitsOfOneWholeDecodeAroundEveryBorder) {
   }
 }
 
-/// One frame less than what the convolutions reach, and there is a seam: the reach is no larger than it must be.
+/// One frame less than what the convolutions reach, and there is a seam: the reach is no larger than it must
+/// be.
 TEST_F(Vae, ANarrowerOverlapLeavesASeam) {
   const VaeDecoder vae = small_decoder();
   const std::vector<float> latents = random_values(40 * 3, 2);
@@ -292,7 +294,8 @@ TEST_F(Vae, ProgressRisesToOneAndAStopIsHeardBetweenOps) {
   const VaeDecoder vae = small_decoder();
   const std::vector<float> latents = random_values(12 * 3, 6);
   std::vector<double> shares;
-  decoded(vae, latents, {.window = 4, .overlap = {}, .progress = [&](double share) { shares.push_back(share); }});
+  decoded(vae, latents,
+          {.window = 4, .overlap = {}, .progress = [&](double share) { shares.push_back(share); }});
   EXPECT_TRUE(std::ranges::is_sorted(shares));
   EXPECT_NEAR(shares.back(), 1, 1e-12);
   EXPECT_GT(shares.size(), 3 * 10u);
@@ -303,7 +306,10 @@ TEST_F(Vae, ProgressRisesToOneAndAStopIsHeardBetweenOps) {
   const VaeOptions options{.window = 4, .overlap = {}, .stop = source.get_token(), .progress = [&](double) {
                              if (++ops == 20) source.request_stop();
                            }};
-  const Error error = error_of([&] { vae.decode(latents, [&](auto, auto) { ++windows; }, options); });
+  const Error error = error_of([&] {
+    vae.decode(
+        latents, [&](auto, auto) { ++windows; }, options);
+  });
   EXPECT_EQ(error.kind(), ErrorKind::cancelled);
   EXPECT_EQ(ops, 20u);
   EXPECT_EQ(windows, 1u);
