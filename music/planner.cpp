@@ -48,16 +48,8 @@ class Writer {
 
   std::vector<float> guided_logits(CausalLm::Texts& texts, HeadPart part) const {
     std::vector<std::vector<float>> logits = texts.logits(part, stop_);
-    if (logits.size() == 2) guide_finite(logits[0], logits[1]);
+    if (logits.size() == 2) guide(logits[0], logits[1], options_.guidance);
     return std::move(logits[0]);
-  }
-
-  /// −∞ stays: the difference of two has no value.
-  void guide_finite(std::span<float> guided, std::span<const float> unguided) const {
-    for (std::size_t i = 0; i < guided.size(); ++i) {
-      if (guided[i] == -INFINITY) continue;
-      guide(guided.subspan(i, 1), unguided.subspan(i, 1), options_.guidance);
-    }
   }
 
   double next_uniform() { return uniform(options_.seed, NoiseStream::planner, drawn_++); }

@@ -77,6 +77,7 @@ void check_token_sampling(const TokenSampling& sampling) {
 
 void guide(std::span<float> guided, std::span<const float> unguided, float scale) {
   for (std::size_t i = 0; i < guided.size(); ++i) {
+    if (guided[i] == -std::numeric_limits<float>::infinity()) continue;
     guided[i] = unguided[i] + scale * (guided[i] - unguided[i]);
   }
 }

@@ -19,7 +19,7 @@ struct TokenSampling {
 /// of 0 or less, anything not finite.
 void check_token_sampling(const TokenSampling& sampling);
 
-/// guided = unguided + scale · (guided − unguided), in place.
+/// guided = unguided + scale · (guided − unguided), in place. −∞ stays: the difference of two has no value.
 void guide(std::span<float> guided, std::span<const float> unguided, float scale);
 
 /// Positive logits of `seen` indices are divided by the penalty, others multiplied (Keskar et al., CTRL,

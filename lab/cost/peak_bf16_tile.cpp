@@ -1,28 +1,11 @@
 // Compiled for AMX, on x86-64 alone: nothing here may be an inline function that other files share.
 #include <immintrin.h>
 
-#include <cstdint>
-
 #include "lab/cost/peak_kernels.hpp"
+#include "ops/matmul/amx_hardware.hpp"
 
 namespace assay::lab {
 namespace {
-
-/// LDTILECFG's operand, palette 1 (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2).
-struct alignas(64) TileConfig {
-  std::uint8_t palette;
-  std::uint8_t start_row;
-  std::uint8_t reserved[14];
-  std::uint16_t row_bytes[16];
-  std::uint8_t rows[16];
-};
-static_assert(sizeof(TileConfig) == 64);
-
-constexpr TileConfig kConfig = {.palette = 1,
-                                .start_row = 0,
-                                .reserved = {},
-                                .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
-                                .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
 // Of a tile product: 16 rows by 16 columns by 32 factors, a multiply and an add each.
 constexpr double kOperations = 2.0 * 16 * 16 * 32;
@@ -31,7 +14,7 @@ constexpr double kSums = 6;
 }  // namespace
 
 double run_bf16_tile(std::size_t rounds) {
-  _tile_loadconfig(&kConfig);
+  ops::panels::HardwareTiles::enter();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -48,7 +31,7 @@ double run_bf16_tile(std::size_t rounds) {
     _tile_dpbf16ps(4, 6, 7);
     _tile_dpbf16ps(5, 6, 7);
   }
-  _tile_release();
+  ops::panels::HardwareTiles::leave();
   return kOperations * kSums * static_cast<double>(rounds);
 }
 
