@@ -300,18 +300,23 @@ class AudioComparator final : public NumericComparator {
   Verdict verdict() const override {
     Verdict verdict = NumericComparator::verdict();
     for (const Worst* worst : {&second_, &peak_, &rms_, &spectral_}) write(*worst, verdict);
+    if (sounds_ == 0) {
+      verdict.failures.push_back("no array has a sample rate, so nothing was judged as sound");
+    }
     verdict.measures["arrays_by_name"] = by_name_;
     return verdict;
   }
 
  private:
   void compare(const std::string& place, const Array& x, const Array& y) override {
+    // A run's earlier stages (latents, conditions) are numbers without a rate.
     if (x.sample_rate == 0 && y.sample_rate == 0) {
       const NumericMeasures measures = measure(x.values, y.values);
       add_measures(place, measures);
       by_name_[place] = to_json(measures);
       return;
     }
+    ++sounds_;
     if (!(x.sample_rate > 0) || x.sample_rate != y.sample_rate || x.shape.empty()) {
       failures_.add("rate", fmt::format("{}: {} samples a second, the oracle has {}", place, y.sample_rate,
                                         x.sample_rate));
@@ -329,6 +334,7 @@ class AudioComparator final : public NumericComparator {
   }
 
   Worst second_, peak_, rms_, spectral_;
+  std::size_t sounds_ = 0;
   Json by_name_ = Json::object();
 };
 

@@ -116,6 +116,16 @@ TEST(Audio, NeedsARateAndTheSameOne) {
           .pass());
 }
 
+TEST(Audio, ArraysWithoutARateAreNumbersBesideASound) {
+  Answer expected = floats({1, 2}, 1000), found = floats({1, 2}, 1000);
+  expected.arrays.push_back({.name = "latents", .shape = {2}, .values = std::vector<float>{3, 4}});
+  found.arrays.push_back({.name = "latents", .shape = {2}, .values = std::vector<float>{3, 4}});
+  EXPECT_TRUE(compare(AudioBar{.whole = {.nrmse = 0.02}}, expected, found).pass());
+  found.arrays[1].values = std::vector<float>{3, 5};
+  EXPECT_THAT(compare(AudioBar{.whole = {.nrmse = 0.02}}, expected, found).failures,
+              Contains(HasSubstr("case.latents")));
+}
+
 TEST(Thresholds, AreReadStrictly) {
   const auto bad = [](const std::string& part, const std::string& comparator, const std::string& thresholds) {
     expect_error(ErrorKind::malformed, part, [&] { read(comparator, thresholds); });
