@@ -40,4 +40,10 @@ Footprint footprint() {
   return result;
 }
 
+bool reset_peak() {
+  std::ofstream refs("/proc/self/clear_refs");
+  refs << '5' << std::flush;
+  return refs.good();
+}
+
 }  // namespace assay::device

@@ -61,4 +61,8 @@ struct Footprint {
 };
 Footprint footprint();
 
+/// Lets the peak begin again at what is resident now (Linux: `5` to /proc/self/clear_refs, proc(5)). False
+/// where the kernel does not allow it; the peak then stays the whole process's.
+bool reset_peak();
+
 }  // namespace assay::device

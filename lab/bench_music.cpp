@@ -126,6 +126,7 @@ class MusicBench {
   template <class Make, class Use>
   void with_part(const std::string& name, const Make& make, const Use& use) {
     progress_(name + ": making weights");
+    device::reset_peak();
     MusicStageLoad load{.part = name};
     decltype(make()) part;
     load.seconds = timed([&] { part = make(); });
@@ -397,9 +398,9 @@ std::string to_table(const MusicBenchReport& report) {
   write(FMT_STRING("{} of text, {} of lyrics, {} of condition, {}\n\n"),
         counted(report.options.text_tokens, "token"), counted(report.options.lyric_tokens, "token"),
         counted(report.condition_rows, "row"), counted(report.options.steps, "step"));
-  write(FMT_STRING("{:<18} {:>9} {:>12} {:>16}\n"), "part", "made in", "weights MiB", "peak so far MiB");
+  write(FMT_STRING("{:<18} {:>9} {:>12} {:>10}\n"), "part", "made in", "weights MiB", "peak MiB");
   for (const MusicStageLoad& part : report.parts) {
-    write(FMT_STRING("{:<18} {:>7.1f} s {:>12.0f} {:>16.0f}\n"), part.part, part.seconds,
+    write(FMT_STRING("{:<18} {:>7.1f} s {:>12.0f} {:>10.0f}\n"), part.part, part.seconds,
           in_mib(part.weight_bytes), in_mib(part.peak_bytes));
   }
   for (const MusicBenchSong& song : report.songs) {

@@ -57,7 +57,8 @@ struct MusicStageLoad {
   std::string part;  ///< "text encoder", "condition encoder", "dit", "vae"
   double seconds = 0;
   std::size_t weight_bytes = 0;  ///< packed
-  std::size_t peak_bytes = 0;    ///< the process's most resident memory until this part was dropped
+  std::size_t peak_bytes = 0;  ///< the most resident memory of the process while it had this part; since its
+                               ///< start where the kernel does not let a peak begin again
 };
 
 struct MusicBenchReport {

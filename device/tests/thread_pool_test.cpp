@@ -14,12 +14,7 @@
 #include <vector>
 
 #include "base/tests/expect_error.hpp"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ASSAY_CLANG_SANITIZES 1
-#endif
-#endif
+#include "base/tests/sanitized.hpp"
 
 namespace assay::device {
 namespace {
@@ -159,9 +154,7 @@ TEST(ThreadPool, RefusesAnAbsurdNumberOfThreads) {
 }
 
 TEST(ThreadPoolDeathTest, ASystemWithoutMoreThreadsIsAnErrorNotAnAbort) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || ASSAY_CLANG_SANITIZES
-  GTEST_SKIP() << "a sanitizer's own allocations abort where the address space is bounded";
-#endif
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's own allocations abort where the address space is bounded";
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   // Stacks of 1,023 threads do not fit in the address space that is left, so some thread cannot start.
   const auto attempt = [] {

@@ -162,7 +162,7 @@ TEST(BisectForms, AnInexactProductIsTracedToItsTensorSets) {
   GateTarget target{.model = data("kev-tiny-hybrid/run"),
                     .fixtures = {data("kev-tiny-hybrid.fixture.taps.safetensors")},
                     .precision = ops::Precision::bf16,
-                    .forms = {{"matmul", "reference_bf16"}}};
+                    .forms = {{"matmul", "vector_bf16"}}};
   GateFile gate = read_gate_file(data("../../lab/gates/taps-fp32.json"));
   gate.precision.reset();
   const BisectReport report = bisect_forms(gate, target, {{"matmul", "vector"}});
@@ -170,7 +170,7 @@ TEST(BisectForms, AnInexactProductIsTracedToItsTensorSets) {
   for (const auto& set : report.parts) {
     for (const std::string& part : set) EXPECT_THAT(part, HasSubstr("layer "));
   }
-  EXPECT_THAT(report.suspect, HasSubstr("matmul=reference_bf16"));
+  EXPECT_THAT(report.suspect, HasSubstr("matmul=vector_bf16"));
   EXPECT_THAT(report.elsewhere, HasSubstr("matmul=vector"));
 }
 

@@ -10,28 +10,18 @@
 #include <gtest/gtest.h>
 
 #include "base/tests/expect_error.hpp"
+#include "base/tests/sanitized.hpp"
 #include "base/tests/temporary_directory.hpp"
 #include "formats/safetensors.hpp"
 #include "music/noise.hpp"
 #include "music/taps.hpp"
 #include "music/tests/ace_fixture.hpp"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASSAY_COMPOSER_SANITIZED 1
-#endif
-#endif
-
 namespace assay::music {
 namespace {
 
-/// Sanitized, a song takes several times as long: then every fourth comparison is made, and each path is
-/// still taken.
-#if defined(__SANITIZE_ADDRESS__) || defined(ASSAY_COMPOSER_SANITIZED)
-constexpr std::size_t kCompareEvery = 4;
-#else
-constexpr std::size_t kCompareEvery = 1;
-#endif
+/// Sanitized, every sixth comparison is made: each task is among them.
+constexpr std::size_t kCompareEvery = kSanitized ? 6 : 1;
 
 const std::filesystem::path kTinyCheckpoint = std::filesystem::path(ASSAY_TEST_DATA) / "ace-tiny";
 
@@ -107,7 +97,7 @@ class RecordedCase : public testing::TestWithParam<const char*> {};
 
 TEST_P(RecordedCase, IsTheOraclesSongToTheLatentsAndTheWaveform) {
   const std::string id = GetParam();
-  if (kCompareEvery > 1 && (id == "b" || id == "c" || id == "d")) GTEST_SKIP() << "sanitized: three cases";
+  if (kSanitized && (id == "b" || id == "c" || id == "d")) GTEST_SKIP() << "sanitized: three cases";
   Band band;
   std::map<std::string, std::vector<float>> taps;
   const TemporaryDirectory directory;
