@@ -49,10 +49,12 @@ std::string temporary_name(const std::filesystem::path& path) {
 }  // namespace
 
 void OutputFile::fail(const char* action, int code) const {
-  throw Error(code == ENOENT ? ErrorKind::missing : ErrorKind::io,
-              {.where = path_.string(),
-               .found = std::string(action) + ": " + std::strerror(code),
-               .advice = code == ENOSPC ? "make room, or write elsewhere; nothing was left behind" : ""});
+  throw Error(
+      code == ENOENT ? ErrorKind::missing : ErrorKind::io,
+      {.where = path_.string(),
+       .found = std::string(action) + ": " + std::strerror(code),
+       .advice =
+           code == ENOSPC || code == EFBIG ? "make room, or write elsewhere; nothing was left behind" : ""});
 }
 
 OutputFile::OutputFile(const std::filesystem::path& path) : path_(path), temporary_(temporary_name(path)) {

@@ -20,10 +20,13 @@ namespace {
 constexpr double kSamplesPerSecond = 96000;  // of both channels
 
 [[noreturn]] void fail_spool(const std::filesystem::path& folder, int code) {
-  throw Error(code == ENOENT ? ErrorKind::missing : ErrorKind::io,
-              {.where = folder.string(),
-               .found = std::string("no place for the decoded samples: ") + std::strerror(code),
-               .advice = code == ENOSPC ? "make room, or write elsewhere; nothing was left behind" : ""});
+  throw Error(
+      code == ENOENT ? ErrorKind::missing : ErrorKind::io,
+      {.where = folder.string(),
+       .found = std::string("no place for the decoded samples: ") + std::strerror(code),
+       .advice = code == ENOSPC || code == EFBIG ? "make room, or write elsewhere; nothing was left behind"
+                 : code == ENOENT                ? "make the folder first"
+                                                 : ""});
 }
 
 }  // namespace

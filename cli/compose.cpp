@@ -1,6 +1,9 @@
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <climits>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -69,9 +72,9 @@ struct ComposeFlags {
   double cover_strength = 1;
   double cover_noise = 0;
   std::string planner;
-  double planner_guidance = 2;
-  double planner_temperature = 0.85;
-  double planner_top_p = 0.9;
+  std::optional<double> planner_guidance;
+  std::optional<double> planner_temperature;
+  std::optional<double> planner_top_p;
   std::string noise;
   std::string out;
   std::string samples;
@@ -145,10 +148,9 @@ void add_run_flags(CLI::App& command, ComposeFlags& flags) {
       ->required();
   command.add_option("--planner", flags.planner,
                      "Directory of the language model that plans metadata and codes");
-  command.add_option("--planner-guidance", flags.planner_guidance, "Of the planner")->capture_default_str();
-  command.add_option("--planner-temperature", flags.planner_temperature, "Of the planner")
-      ->capture_default_str();
-  command.add_option("--planner-top-p", flags.planner_top_p, "Of the planner")->capture_default_str();
+  command.add_option("--planner-guidance", flags.planner_guidance, "Of the planner; 2 without it");
+  command.add_option("--planner-temperature", flags.planner_temperature, "Of the planner; 0.85 without it");
+  command.add_option("--planner-top-p", flags.planner_top_p, "Of the planner; 0.9 without it");
   command.add_option("-o,--out", flags.out, "File to write: .wav, .flac or .mp3")->required();
   command.add_option("--samples", flags.samples, "Of WAV and FLAC: 16, 24, and for WAV float; 16 without it");
   command.add_option("--taps", flags.taps, "Folder for every stage's tensors");
@@ -193,14 +195,17 @@ std::optional<std::size_t> parse_fade(const std::string& text) {
 }
 
 std::string text_or_file(const std::string& value) {
+  if (value == "@") bad_flag("--codes", "'@'", "the name of a file after it");
   constexpr std::size_t kMostBytes = std::size_t{1} << 20;
   return value.starts_with('@') ? read_text_file(value.substr(1), kMostBytes) : value;
 }
 
-std::vector<float> read_noise(const std::string& file) {
+/// `width` is the latents' of the checkpoint. How many frames the song has is found out later.
+std::vector<float> read_noise(const std::string& file, std::size_t width) {
   const auto source = formats::open_safetensors(file);
   const formats::TensorInfo& info = formats::require(*source, "noise");
-  return formats::read_tensor(*source, "noise", info.shape);
+  const std::array<std::uint64_t, 2> shape{info.shape.empty() ? 0 : info.shape.front(), width};
+  return formats::read_tensor(*source, "noise", shape);
 }
 
 std::vector<std::uint64_t> seeds_of(const ComposeFlags& flags) {
@@ -218,9 +223,24 @@ void check_count(const ComposeFlags& flags) {
   if (!flags.noise.empty() && flags.seed) bad_flag("--noise", "beside --seed", "the one or the other");
 }
 
-SongRequest request_of(const ComposeFlags& flags) {
+void check_planner(const ComposeFlags& flags) {
+  if (!flags.planner.empty()) {
+    if (flags.task != "text2music" || !flags.codes.empty()) {
+      bad_flag("--planner", "beside a source or codes", "a request that the planner may write codes for");
+    }
+    constexpr double kShortest = 10;  // of the durations that the authors' planner knows
+    if (flags.duration && *flags.duration < kShortest) {
+      bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration), "at least 10 s");
+    }
+    return;
+  }
+  if (flags.planner_guidance) bad_flag("--planner-guidance", "no planner", "--planner DIR beside it");
+  if (flags.planner_temperature) bad_flag("--planner-temperature", "no planner", "--planner DIR beside it");
+  if (flags.planner_top_p) bad_flag("--planner-top-p", "no planner", "--planner DIR beside it");
+}
+
+SongRequest request_of(const ComposeFlags& flags, std::size_t latent_width) {
   constexpr std::size_t kMostLyrics = std::size_t{1} << 20;
-  check_count(flags);
   SongRequest request;
   request.task = music::parse_task(flags.task, "--task");
   request.prompt = flags.prompt;
@@ -247,7 +267,7 @@ SongRequest request_of(const ComposeFlags& flags) {
   request.repaint_fade = parse_fade(flags.fade);
   request.cover_strength = static_cast<float>(flags.cover_strength);
   request.cover_noise = static_cast<float>(flags.cover_noise);
-  if (!flags.noise.empty()) request.noise = {read_noise(flags.noise)};
+  if (!flags.noise.empty()) request.noise = {read_noise(flags.noise, latent_width)};
   if (!flags.source.empty()) request.source = audio::read_sound(flags.source);
   if (!flags.reference.empty()) request.reference = audio::read_sound(flags.reference);
   return request;
@@ -287,14 +307,9 @@ int whole_beats(std::uint32_t bpm) {
   return static_cast<int>(bpm);
 }
 
-/// Lets the planner complete what the request leaves open, and write the codes.
-void plan_with(const ComposeFlags& flags, const ops::Selection& selection, device::ThreadPool& threads,
-               std::stop_token stop, ProgressLine& line, SongRequest& request) {
-  if (flags.planner.empty()) return;
-  if (request.task != music::Task::text_to_music || !request.codes.empty()) {
-    bad_flag("--planner", "beside a source or codes", "a request that the planner may write codes for");
-  }
-  music::CausalLm model(flags.planner, selection, threads);
+/// Lets the planner complete what the request of one song leaves open, and write the codes.
+void plan_with(music::CausalLm& model, const ComposeFlags& flags, const std::stop_token& stop,
+               ProgressLine& line, SongRequest& request) {
   music::SongMetadata given;
   if (request.bpm) given.bpm = whole_beats(*request.bpm);
   if (!request.key_scale.empty()) given.keyscale = request.key_scale;
@@ -302,9 +317,10 @@ void plan_with(const ComposeFlags& flags, const ops::Selection& selection, devic
   given.language = request.language;
   if (request.duration) given.duration = static_cast<int>(*request.duration);
   music::PlannerOptions options;
-  options.sampling.temperature = static_cast<float>(flags.planner_temperature);
-  options.sampling.top_p = static_cast<float>(flags.planner_top_p);
-  options.guidance = static_cast<float>(flags.planner_guidance);
+  if (flags.planner_temperature)
+    options.sampling.temperature = static_cast<float>(*flags.planner_temperature);
+  if (flags.planner_top_p) options.sampling.top_p = static_cast<float>(*flags.planner_top_p);
+  if (flags.planner_guidance) options.guidance = static_cast<float>(*flags.planner_guidance);
   options.seed = request.seeds.front();
   options.language = false;
   options.caption = false;
@@ -322,6 +338,21 @@ void plan_with(const ComposeFlags& flags, const ops::Selection& selection, devic
   request.time_signature = plan.metadata.timesignature.value_or(request.time_signature);
 }
 
+/// One request for all songs; with a planner one a song, for each has a plan of its own, drawn by its seed.
+std::vector<SongRequest> planned_requests(const ComposeFlags& flags, const ops::Selection& selection,
+                                          device::ThreadPool& threads, const std::stop_token& stop,
+                                          ProgressLine& line, const SongRequest& request) {
+  if (flags.planner.empty()) return {request};
+  music::CausalLm model(flags.planner, selection, threads);
+  std::vector<SongRequest> requests;
+  for (const std::uint64_t seed : request.seeds) {
+    requests.push_back(request);
+    requests.back().seeds = {seed};
+    plan_with(model, flags, stop, line, requests.back());
+  }
+  return requests;
+}
+
 // ---- output
 
 /// song.flac, or of several song-1.flac, song-2.flac, …
@@ -336,12 +367,18 @@ struct WrittenSong {
   std::optional<std::uint64_t> seed;
   double seconds = 0;
   float peak = 0;
+  std::optional<std::uint32_t> bpm;  ///< asked for or planned, as the next two
+  std::string key;
+  std::string time_signature;
 };
 
-WrittenSong write_song(const ComposeFlags& flags, std::size_t song, const music::ComposedSong& composed,
-                       const std::stop_token& stop) {
+WrittenSong write_song(const ComposeFlags& flags, std::size_t song, const SongRequest& request,
+                       const music::ComposedSong& composed, const std::stop_token& stop) {
   const std::filesystem::path file = file_of(flags, song);
   WrittenSong written;
+  written.bpm = request.bpm;
+  written.key = request.key_scale;
+  written.time_signature = request.time_signature;
   written.file = file.string();
   if (flags.noise.empty()) written.seed = composed.seed;
   written.seconds = static_cast<double>(composed.sound->samples()) / 2 / audio::kSampleRate;
@@ -354,15 +391,36 @@ WrittenSong write_song(const ComposeFlags& flags, std::size_t song, const music:
   return written;
 }
 
-std::string describe(const std::vector<WrittenSong>& songs, bool json) {
+std::string in_words(const WrittenSong& song, bool planned) {
+  std::string text = fmt::format("{}: {:.2f} s", printable(song.file), song.seconds);
+  if (song.seed) text += fmt::format(", seed {}", *song.seed);
+  if (planned) {
+    text += fmt::format(", planned: {} bpm, {}, {} beats a bar", song.bpm.value_or(0), song.key,
+                        song.time_signature);
+  }
+  return text + "\n";
+}
+
+nlohmann::ordered_json as_json(const WrittenSong& song) {
+  const auto or_null = [](const std::string& value) {
+    return value.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+  };
+  nlohmann::ordered_json json = {
+      {"file", song.file}, {"seed", nullptr}, {"seconds", song.seconds}, {"decoded_peak", song.peak}};
+  if (song.seed) json["seed"] = *song.seed;
+  json["bpm"] = nullptr;
+  if (song.bpm) json["bpm"] = *song.bpm;
+  json["key"] = or_null(song.key);
+  json["time_signature"] = or_null(song.time_signature);
+  return json;
+}
+
+std::string describe(const std::vector<WrittenSong>& songs, bool json, bool planned) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string text;
   for (const WrittenSong& song : songs) {
-    list.push_back(
-        {{"file", song.file}, {"seed", nullptr}, {"seconds", song.seconds}, {"decoded_peak", song.peak}});
-    if (song.seed) list.back()["seed"] = *song.seed;
-    text += fmt::format("{}: {:.2f} s{}\n", printable(song.file), song.seconds,
-                        song.seed ? fmt::format(", seed {}", *song.seed) : "");
+    list.push_back(as_json(song));
+    text += in_words(song, planned);
   }
   if (!json) return text;
   const nlohmann::ordered_json document = {{"songs", list}};
@@ -373,21 +431,30 @@ std::string describe(const std::vector<WrittenSong>& songs, bool json) {
 void check_output(const ComposeFlags& flags) {
   audio::sound_format_of(flags.out, flags.samples, "--samples");
   const std::filesystem::path folder = std::filesystem::path(flags.out).parent_path();
+  if (flags.window == 0) bad_flag("--window", "0", "at least 1 frame");
   const audio::SoundSpool probe(folder);
-  for (std::size_t song = 0; song < flags.count; ++song)
-    const audio::OutputFile unwritten(file_of(flags, song));
+  for (std::size_t song = 0; song < flags.count; ++song) {
+    const std::filesystem::path file = file_of(flags, song);
+    if (file.filename().string().size() > NAME_MAX) {
+      bad_flag("--out", fmt::format("a name of {} bytes", file.filename().string().size()),
+               fmt::format("at most {}", NAME_MAX));
+    }
+    const audio::OutputFile unwritten(file);
+  }
 }
 
 std::string compose(const ComposeFlags& flags, std::stop_token stop) {
   const ops::Precision precision = parse_precision(flags.precision);
   const ops::Selection selection =
       ops::select_forms(precision, ops::with_device_selection(parse_forms(flags.forms), precision));
+  check_count(flags);
+  check_planner(flags);
   check_output(flags);
   music::Checkpoint checkpoint = music::Checkpoint::open(flags.model);
-  SongRequest request = request_of(flags);
+  const SongRequest request = request_of(flags, checkpoint.vae().latent_width);
   device::ThreadPool threads(flags.threads);
   ProgressLine line;
-  plan_with(flags, selection, threads, stop, line, request);
+  const std::vector<SongRequest> requests = planned_requests(flags, selection, threads, stop, line, request);
   music::Composer composer(std::move(checkpoint), selection, threads);
   music::ComposeOptions options;
   options.spool_folder = std::filesystem::path(flags.out).parent_path();
@@ -395,12 +462,13 @@ std::string compose(const ComposeFlags& flags, std::stop_token stop) {
   options.stop = stop;
   options.progress = [&](music::Stage stage, double done) { line.show(to_string(stage), done); };
   if (!flags.taps.empty()) options.tap = music::taps_into(flags.taps);
-  const std::vector<music::ComposedSong> songs = composer.compose(request, options);
   std::vector<WrittenSong> written;
-  for (std::size_t song = 0; song < songs.size(); ++song) {
-    written.push_back(write_song(flags, song, songs[song], stop));
+  for (const SongRequest& songs : requests) {
+    for (const music::ComposedSong& song : composer.compose(songs, options)) {
+      written.push_back(write_song(flags, written.size(), songs, song, stop));
+    }
   }
-  return describe(written, flags.json);
+  return describe(written, flags.json, !flags.planner.empty());
 }
 
 }  // namespace

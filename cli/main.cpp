@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -106,6 +107,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   assay::report_shortened_files();
+  // A file over the limit of `ulimit -f` is then an error of the write (EFBIG), as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     assay::cli::hold_standard_streams();
     const int status = run(argc, argv);

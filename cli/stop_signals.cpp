@@ -18,6 +18,10 @@ sigset_t stopping_signals() {
   ::sigemptyset(&signals);
   ::sigaddset(&signals, SIGINT);
   ::sigaddset(&signals, SIGTERM);
+  // nohup asks that a closed terminal should not end the program.
+  struct sigaction before {};
+  if (::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+    ::sigaddset(&signals, SIGHUP);
   return signals;
 }
 

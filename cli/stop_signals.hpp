@@ -11,9 +11,9 @@ namespace assay::cli {
 /// The exit status of a program that an interrupt ended.
 inline constexpr int kStoppedBySignal = 130;
 
-/// While it lives, SIGINT and SIGTERM ask for a stop instead of ending the program. What does not stop within
-/// most of a second is ended then, its unfinished files taken away: Ctrl-C acts within a second whatever
-/// runs.
+/// While it lives, SIGINT, SIGTERM and SIGHUP ask for a stop instead of ending the program. What does not
+/// stop within most of a second is ended then, its unfinished files taken away: Ctrl-C acts within a second
+/// whatever runs.
 ///
 /// To be made before any other thread, which inherit the mask.
 class StopSignals {

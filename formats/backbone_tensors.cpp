@@ -69,11 +69,6 @@ class Lister {
   std::vector<BackboneTensor> tensors_;
 };
 
-bool is_floating(DType type) {
-  return type == DType::f64 || type == DType::f32 || type == DType::f16 || type == DType::bf16 ||
-         type == DType::q8_0;
-}
-
 /// Whether a canonical name lies where the backbone's tensors do. Old saves have rotary frequencies there,
 /// which follow from the configuration.
 bool is_of_the_stack(std::string_view name) {
@@ -85,13 +80,6 @@ bool is_of_the_stack(std::string_view name) {
 
 std::vector<BackboneTensor> backbone_tensors(const ModelConfig& config) {
   return Lister(config).list();
-}
-
-void require_floating(const TensorInfo& info) {
-  if (is_floating(info.type)) return;
-  throw Error(ErrorKind::mismatch, {.where = info.origin + ": tensor '" + info.name + "'",
-                                    .found = "element type " + std::string(to_string(info.type)),
-                                    .expected = "a floating type"});
 }
 
 void check_backbone_tensors(const TensorSource& source, const ModelConfig& config) {

@@ -19,9 +19,6 @@ struct BackboneTensor {
 /// and models/qwen3_5: the modules' parameter names).
 std::vector<BackboneTensor> backbone_tensors(const ModelConfig& config);
 
-/// Throws Error(mismatch) naming file and tensor where its elements are not of a floating type.
-void require_floating(const TensorInfo& info);
-
 /// Checks that every one of them is in `source`, of its shape and of a floating type, without reading it, so
 /// that a checkpoint that cannot run is refused before its gigabytes are read; and that the source has no
 /// other tensor in the backbone's place (a bias, a quantised weight's scale, a layer beyond the

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "formats/json.hpp"
 
@@ -188,7 +190,8 @@ class Checker {
     }
   }
   void positive(const char* field, float value) const {
-    if (!(value > 0) || !std::isfinite(value)) fail(field, std::to_string(value), "a finite number above 0");
+    if (!(value > 0) || !std::isfinite(value))
+      fail(field, fmt::format("{}", value), "a finite number above 0");
   }
   [[noreturn]] void fail(const char* field, std::string found, std::string expected) const {
     throw Error(

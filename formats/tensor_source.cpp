@@ -72,9 +72,19 @@ const TensorInfo& require(const TensorSource& source, std::string_view name,
                                     .advice = "the weights and the configuration are of different models"});
 }
 
+void require_floating(const TensorInfo& info) {
+  const bool floating = info.type == DType::f64 || info.type == DType::f32 || info.type == DType::f16 ||
+                        info.type == DType::bf16 || info.type == DType::q8_0;
+  if (floating) return;
+  throw Error(ErrorKind::mismatch, {.where = info.origin + ": tensor '" + info.name + "'",
+                                    .found = "element type " + std::string(to_string(info.type)),
+                                    .expected = "a floating type"});
+}
+
 std::vector<float> read_tensor(const TensorSource& source, std::string_view name,
                                std::span<const std::uint64_t> shape) {
   const TensorInfo& info = require(source, name, shape);
+  require_floating(info);
   std::vector<float> values(element_count(info));
   source.read_rows(name, 0, shape.empty() ? 1 : shape[0], values);
   return values;

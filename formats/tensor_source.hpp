@@ -55,6 +55,9 @@ const TensorInfo& require(const TensorSource& source, std::string_view name);
 /// The same with its shape checked: Error(mismatch) naming file, tensor, both shapes.
 const TensorInfo& require(const TensorSource& source, std::string_view name,
                           std::span<const std::uint64_t> shape);
+/// Throws Error(mismatch) naming file and tensor where its elements are not of a floating type.
+void require_floating(const TensorInfo& info);
+
 /// A whole tensor of that shape as fp32.
 std::vector<float> read_tensor(const TensorSource& source, std::string_view name,
                                std::span<const std::uint64_t> shape);

@@ -137,7 +137,7 @@ class Composition {
     if (sound.frames() >= checkpoint_.vae().samples_per_frame()) return;
     throw Error(ErrorKind::invalid_argument,
                 {.where = "source",
-                 .found = fmt::format("{:.3f} s", sound.seconds()),
+                 .found = fmt::format("{:.5f} s", sound.seconds()),
                  .expected = fmt::format("at least {} s, a frame of latents", 1 / frames_per_second_)});
   }
 
@@ -161,10 +161,10 @@ class Composition {
   }
 
   static void check_codes(const std::vector<std::int32_t>& codes, std::int32_t limit) {
-    for (const std::int32_t code : codes) {
-      if (code >= 0 && code < limit) continue;
-      throw Error(ErrorKind::invalid_argument, {.where = "codes",
-                                                .found = fmt::format("code {}", code),
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      if (codes[i] >= 0 && codes[i] < limit) continue;
+      throw Error(ErrorKind::invalid_argument, {.where = fmt::format("codes[{}]", i),
+                                                .found = std::to_string(codes[i]),
                                                 .expected = fmt::format("0 to {}", limit - 1)});
     }
   }

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "formats/json.hpp"
 
@@ -38,7 +40,7 @@ float positive_number(const JsonFields& fields, std::string_view key, double fal
   const double value = fields.number(key).value_or(fallback);
   const auto narrow = static_cast<float>(value);
   if (narrow > 0 && std::isfinite(narrow)) return narrow;
-  fail_config(ErrorKind::malformed, fields, key, std::to_string(value), "a finite number above 0");
+  fail_config(ErrorKind::malformed, fields, key, fmt::format("{}", value), "a finite number above 0");
 }
 
 /// Names of a block's size fields, which an original checkpoint has twice.

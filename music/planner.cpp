@@ -131,10 +131,10 @@ Tokens Writer::write_codes(const SongMetadata& metadata) {
 
 void check_planner_options(const PlannerOptions& options) {
   check_token_sampling(options.sampling);
-  if (!std::isfinite(options.guidance) || options.guidance < 0) {
-    throw Error(ErrorKind::invalid_argument, {.where = "guidance",
-                                              .found = fmt::format("{}", options.guidance),
-                                              .expected = "a finite number, 0 or more"});
+  constexpr float kMostGuidance = 100;
+  if (!(options.guidance >= 0 && options.guidance <= kMostGuidance)) {
+    throw Error(ErrorKind::invalid_argument,
+                {.where = "guidance", .found = fmt::format("{}", options.guidance), .expected = "0 to 100"});
   }
   if (!(options.duration >= 0 && options.duration <= kLongestSong)) {
     throw Error(

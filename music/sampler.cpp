@@ -86,13 +86,16 @@ float share_of_new(std::size_t frame, FrameWindow window, std::size_t fade) {
   return 1.0f - static_cast<float>(distance) / static_cast<float>(fade + 1);
 }
 
+constexpr std::size_t kMostSteps = 1000;
+
 }  // namespace
 
 std::vector<float> schedule(std::size_t steps, float shift) {
-  constexpr std::size_t kMostSteps = 1000;
   if (steps == 0 || steps > kMostSteps) bad_schedule("steps", std::to_string(steps), "1 to 1000");
-  if (!(shift > 0) || !std::isfinite(shift)) {
-    bad_schedule("shift", fmt::format("{}", shift), "a finite number above 0");
+  constexpr float kLeast = 0.01f;
+  constexpr float kMost = 100;
+  if (!(shift >= kLeast && shift <= kMost)) {
+    bad_schedule("shift", fmt::format("{}", shift), fmt::format("{} to {}", kLeast, kMost));
   }
   // torch.linspace counts from both ends in its type; so each half is exact where the other end is.
   const float step = -1.0f / static_cast<float>(steps);
@@ -109,12 +112,18 @@ std::vector<float> checked_schedule(std::span<const float> timesteps) {
   std::vector<float> values(timesteps.begin(), timesteps.end());
   if (!values.empty() && values.back() == 0.0f) values.pop_back();
   if (values.empty()) bad_schedule("timesteps", "none", "at least one above 0");
-  float before = 1.0f + 1e-6f;
-  for (const float t : values) {
-    if (!(t > 0.0f && t <= 1.0f && t < before)) {
-      bad_schedule("timesteps", fmt::format("{} after {}", t, before), "falling values, each in (0, 1]");
+  if (values.size() > kMostSteps) {
+    bad_schedule("timesteps", fmt::format("{} of them", values.size()),
+                 fmt::format("at most {}", kMostSteps));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!(values[i] > 0 && values[i] <= 1)) {
+      bad_schedule("timesteps", fmt::format("{}", values[i]), "values above 0, at most 1");
     }
-    before = t;
+    if (i > 0 && !(values[i] < values[i - 1])) {
+      bad_schedule("timesteps", fmt::format("{} after {}", values[i], values[i - 1]),
+                   "falling values, as 32-bit floats have them");
+    }
   }
   return values;
 }

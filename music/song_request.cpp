@@ -9,6 +9,8 @@
 
 #include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/utf8.hpp"
+#include "music/metadata_grammar.hpp"
 
 namespace assay::music {
 namespace {
@@ -26,22 +28,35 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\n\r\f\v") == std::string_view::npos;
 }
 
-void check_one_line(const char* field, const std::string& text, std::size_t longest) {
-  if (text.size() > longest || text.find_first_of("\n\r") != std::string::npos) {
-    bad_value(field, "'" + text.substr(0, 40) + "'", fmt::format("one line of at most {} bytes", longest));
-  }
+/// The values that the planner may write are those that the authors' models were trained on; another word
+/// would go into the prompt and mean nothing.
+void require_metadata(const char* field, std::string_view name, const std::string& value,
+                      const char* expected) {
+  const std::vector<std::string> known = metadata_values(name);
+  if (std::ranges::find(known, value) != known.end()) return;
+  bad_value(field, "'" + value.substr(0, 40) + "'", expected);
+}
+
+/// Looked at here, before the model's form is around it: so the place is that in the text itself.
+void require_utf8(const char* field, const std::string& text) {
+  const std::optional<std::size_t> bad = find_invalid_utf8(text);
+  if (bad) bad_value(field, fmt::format("no UTF-8 at byte {}", *bad), "UTF-8; convert the text first");
 }
 
 void check_texts(const SongRequest& request) {
+  require_utf8("prompt", request.prompt);
+  require_utf8("lyrics", request.lyrics);
+  if (request.instruction) require_utf8("instruction", *request.instruction);
   if (is_blank(request.prompt)) bad_value("prompt", "no text", "a description of the song");
-  if (is_blank(request.language)) bad_value("language", "no text", "a code such as en, or unknown");
-  check_one_line("language", request.language, 32);
-  check_one_line("key", request.key_scale, 64);
-  check_one_line("time signature", request.time_signature, 16);
-  constexpr std::uint32_t kFastest = 1000;
-  if (request.bpm && (*request.bpm == 0 || *request.bpm > kFastest)) {
-    bad_value("bpm", std::to_string(*request.bpm), fmt::format("1 to {}", kFastest));
+  require_metadata("language", "language", request.language, "a code such as en, ja or yue, or unknown");
+  if (!request.key_scale.empty()) {
+    require_metadata("key", "keyscale", request.key_scale,
+                     "a note, A to G with # or b, then major or minor: C# minor");
   }
+  if (!request.time_signature.empty()) {
+    require_metadata("time signature", "timesignature", request.time_signature, "2, 3, 4 or 6 beats a bar");
+  }
+  if (request.bpm) require_metadata("bpm", "bpm", std::to_string(*request.bpm), "30 to 300 beats a minute");
 }
 
 void check_duration(const SongRequest& request) {
@@ -86,6 +101,9 @@ void check_repaint(const SongRequest& request, Task task) {
     if (request.repaint_from != plain.repaint_from || request.repaint_to != plain.repaint_to) {
       bad_value("from, to", "a window without repaint", "the task repaint");
     }
+    if (request.repaint_injection != plain.repaint_injection || request.repaint_fade != plain.repaint_fade) {
+      bad_value("repaint injection, fade", "no repaint", "the task repaint");
+    }
     return;
   }
   const double from = request.repaint_from;
@@ -96,6 +114,11 @@ void check_repaint(const SongRequest& request, Task task) {
   }
   if (!std::isfinite(to) || (to > 0 && to <= from)) {
     bad_value("to", fmt::format("{} s", to), fmt::format("after from, {} s", from));
+  }
+  // Lengths are told in hundredths, and the last frame may be a part of one.
+  constexpr double kFrame = 0.04;
+  if (to > seconds + kFrame) {
+    bad_value("to", fmt::format("{} s", to), fmt::format("within the source's {:.2f} s", seconds));
   }
   require_share("repaint injection", request.repaint_injection);
 }
@@ -122,6 +145,9 @@ float plan_guidance(const SongRequest& request, const DitConfig& dit) {
   if (!(guidance >= 1 && guidance <= kMost)) bad_value("guidance", fmt::format("{}", guidance), "1 to 100");
   if (dit.turbo && guidance != 1) {
     bad_value("guidance", fmt::format("{}", guidance), "1: guidance is distilled into a turbo checkpoint");
+  }
+  if (guidance == 1 && (request.guidance_from != 0 || request.guidance_to != 1)) {
+    bad_value("guidance from, to", "no guidance", "guidance above 1");
   }
   return guidance;
 }

@@ -20,12 +20,12 @@ struct SongRequest {
   Task task = Task::text_to_music;
   std::string prompt;
   std::string lyrics = {};
-  std::string language = "en";
+  std::string language = "en";                            ///< as metadata_values("language") has it
   std::optional<std::string> instruction = std::nullopt;  ///< in place of the task's
   std::optional<double> duration = std::nullopt;          ///< seconds, (0, 600]; 60 where nothing else says
-  std::optional<std::uint32_t> bpm = std::nullopt;
-  std::string key_scale = {};
-  std::string time_signature = {};
+  std::optional<std::uint32_t> bpm = std::nullopt;        ///< 30 to 300, the authors' range
+  std::string key_scale = {};       ///< "C# minor": of metadata_values("keyscale"), or empty
+  std::string time_signature = {};  ///< "2", "3", "4" or "6", or empty
 
   std::vector<std::uint64_t> seeds = {0};      ///< one song each
   std::vector<std::vector<float>> noise = {};  ///< instead of the seeds' noise: [frames, latent width] a song
@@ -42,7 +42,7 @@ struct SongRequest {
   std::optional<audio::Sound> source = std::nullopt;  ///< of repaint and cover
   std::optional<audio::Sound> reference = std::nullopt;  ///< whose timbre is wanted
   double repaint_from = 0;                               ///< seconds
-  double repaint_to = -1;                                ///< seconds; not above 0: to the end
+  double repaint_to = -1;  ///< seconds, at most a frame beyond the source; not above 0: to its end
   float repaint_injection =
       0.5f;  ///< share of the steps after which the source is put back outside the window
   /// Frames over which the edges join the source at the end; without it all frames stay as the DiT made them,

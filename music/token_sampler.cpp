@@ -66,7 +66,10 @@ void keep_likely(std::vector<Candidate>& candidates, const TokenSampling& sampli
 
 void check_token_sampling(const TokenSampling& sampling) {
   const auto in_range = [](float value, float least) { return std::isfinite(value) && value >= least; };
-  if (!in_range(sampling.temperature, 0)) bad_sampling("temperature", sampling.temperature, "0 or more");
+  constexpr float kHottest = 100;
+  if (!in_range(sampling.temperature, 0) || sampling.temperature > kHottest) {
+    bad_sampling("temperature", sampling.temperature, "0 to 100");
+  }
   if (!in_range(sampling.top_p, 0) || sampling.top_p == 0 || sampling.top_p > 1) {
     bad_sampling("top_p", sampling.top_p, "above 0, at most 1");
   }

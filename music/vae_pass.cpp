@@ -8,7 +8,7 @@ std::vector<VaeWindow> vae_windows(std::size_t frames, std::size_t reach, const 
                 {.where = "VAE window", .found = "0 frames", .expected = "at least 1"});
   }
   const std::size_t overlap = options.overlap.value_or(reach);
-  const std::size_t count = (frames + options.window - 1) / options.window;
+  const std::size_t count = frames / options.window + (frames % options.window == 0 ? 0 : 1);
   std::vector<VaeWindow> windows;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t begin = i * frames / count;
@@ -23,10 +23,14 @@ void check_finite_rows(std::span<const float> values, std::size_t width, std::si
   const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
   if (bad == values.end()) return;
   const auto index = static_cast<std::size_t>(bad - values.begin());
-  throw Error(ErrorKind::non_finite, {.where = where,
-                                      .found = std::to_string(*bad) + " in " + what + " " +
-                                               std::to_string(first_row + index / width) + ", channel " +
-                                               std::to_string(index % width)});
+  throw Error(
+      ErrorKind::non_finite,
+      {.where = where,
+       .found = std::to_string(*bad) + " in " + what + " " + std::to_string(first_row + index / width) +
+                ", channel " + std::to_string(index % width),
+       .expected = "finite values",
+       .advice = "the input is beyond what the weights were made for, or they are "
+                 "damaged"});
 }
 
 void check_rows(std::span<const float> values, std::size_t width, const char* where, const char* what) {

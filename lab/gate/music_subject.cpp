@@ -88,8 +88,10 @@ music::SongRequest request_of(const MusicFixture& fixture, const MusicCase& song
   }
   request.repaint_from = song.repaint_from;
   request.repaint_to = song.repaint_to;
-  request.repaint_injection = 0;
-  request.repaint_fade = std::nullopt;
+  if (request.task == music::Task::repaint) {
+    request.repaint_injection = 0;
+    request.repaint_fade = std::nullopt;
+  }
   return request;
 }
 

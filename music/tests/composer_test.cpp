@@ -74,8 +74,10 @@ SongRequest recorded_request(const std::string& id) {
   if (record.contains("src")) request.source = recorded_sound(id + ".src_audio");
   request.repaint_from = record.value("repainting_start", 0.0);
   request.repaint_to = record.value("repainting_end", -1.0);
-  request.repaint_injection = 0;
-  request.repaint_fade = std::nullopt;
+  if (request.task == Task::repaint) {
+    request.repaint_injection = 0;
+    request.repaint_fade = std::nullopt;
+  }
   request.dcw = std::nullopt;
   request.noise = {fixture::answer(id + ".noise")};
   return request;
@@ -298,7 +300,7 @@ TEST(Composer, NamesWhatIsWrong) {
     r.codes.assign(3001, 1);
   });
   refused(ErrorKind::mismatch, "noise", [](auto& r) { r.noise = {std::vector<float>(64)}; });
-  refused(ErrorKind::invalid_argument, "0.010 s", [](auto& r) {
+  refused(ErrorKind::invalid_argument, "0.01000 s", [](auto& r) {
     r = short_edit(Task::cover);
     r.source = tone(0.01);
   });

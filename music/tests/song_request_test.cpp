@@ -61,7 +61,11 @@ TEST(SongRequest, EveryBadValueIsNamed) {
       {"prompt", [](auto& r) { r.prompt = " \n"; }},
       {"language", [](auto& r) { r.language = ""; }},
       {"language", [](auto& r) { r.language = "en\n# Lyric"; }},
+      {"language", [](auto& r) { r.language = "EN"; }},
       {"key", [](auto& r) { r.key_scale = std::string(100, 'C'); }},
+      {"key", [](auto& r) { r.key_scale = "H minor"; }},
+      {"key", [](auto& r) { r.key_scale = "C"; }},
+      {"time signature", [](auto& r) { r.time_signature = "4/4"; }},
       {"bpm", [](auto& r) { r.bpm = 0; }},
       {"bpm", [](auto& r) { r.bpm = 5000; }},
       {"duration", [](auto& r) { r.duration = 0; }},
@@ -77,6 +81,12 @@ TEST(SongRequest, EveryBadValueIsNamed) {
       {"noise", [](auto& r) { r.noise.resize(2); }},
       {"steps", [](auto& r) { r.steps = 0; }},
       {"shift", [](auto& r) { r.shift = -1.0f; }},
+      {"shift", [](auto& r) { r.shift = 1e-30f; }},
+      {"shift", [](auto& r) { r.shift = 1e30f; }},
+      {"guidance from, to", [](auto& r) { r.guidance_from = 0.5f; }},
+      {"repaint injection, fade", [](auto& r) { r.repaint_injection = 0.3f; }},
+      {"repaint injection, fade", [](auto& r) { r.repaint_fade = 3; }},
+      {"repaint injection, fade", [](auto& r) { r.repaint_fade.reset(); }},
       {"timesteps",
        [](auto& r) {
          r.timesteps = {0.5f};
@@ -121,6 +131,11 @@ TEST(SongRequest, EveryBadValueIsNamed) {
          r = repaint();
          r.repaint_from = 1;
          r.repaint_to = 0.5;
+       }},
+      {"to",
+       [](auto& r) {
+         r = repaint();
+         r.repaint_to = 2.5;
        }},
       {"repaint injection",
        [](auto& r) {

@@ -48,7 +48,8 @@ class Songs(ComposeTest):
     def test_the_same_seed_is_the_same_file_with_any_number_of_threads(self):
         song = self.compose(*SONG, "--threads", "1")
         self.assertEqual(song, self.compose(*SONG, "--threads", "2"))
-        self.assertEqual(song, self.compose(*SONG, "--threads", "2", "--window", "4"))
+        for window in ("4", "1000000000000", str(2**64 - 1)):
+            self.assertEqual(song, self.compose(*SONG, "--threads", "2", "--window", window), window)
         self.assertEqual(self.left(), ["song.wav"])
 
     def test_a_seed_is_drawn_and_told(self):
@@ -124,6 +125,14 @@ class Planned(ComposeTest):
         self.assertNotEqual(planned, other)
         self.assertEqual(len(planned) // 1000, 10 * 48000 * 4 // 1000)
 
+    def test_a_song_of_several_is_planned_as_it_is_alone(self):
+        arguments = ("--prompt", "calm piano", "--duration", "10", "--steps", "1", "--planner",
+                     DATA / "ace-tiny-planner")  # fmt: skip
+        self.succeed("compose", "--model", TINY, "-o", self.folder / "song.wav", *arguments, "--seed", "7", "--count",
+                     "2")  # fmt: skip
+        second = (self.folder / "song-2.wav").read_bytes()
+        self.assertEqual(self.compose(*arguments, "--seed", "8"), second)
+
 
 class Layouts(ComposeTest):
     def test_every_layout_makes_the_same_song(self):
@@ -180,6 +189,22 @@ class BadInput(ComposeTest):
             ("--task", *common, "--task", "remix"),
             ("source", *common, "--task", "cover"),
             ("--count", *common, "--count", "0"),
+            ("--count", *common, "--count", str(2**64 - 1)),
+            ("--window", *common, "--window", "0"),
+            ("shift", *common, "--shift", "1e-30"),
+            ("key", *common, "--key", "H minor"),
+            ("language", *common, "--language", "english"),
+            ("time signature", *common, "--time-signature", "4/4"),
+            ("bpm", *common, "--bpm", "10"),
+            ("guidance from", *common, "--guidance-from", "0.5"),
+            ("no repaint", *common, "--fade", "3"),
+            ("no repaint", *common, "--injection", "0.1"),
+            ("no planner", *common, "--planner-guidance", "3"),
+            ("no planner", *common, "--planner-temperature", "0.5"),
+            ("no planner", *common, "--planner-top-p", "0.5"),
+            ("at least 10 s", *common, "--planner", "absent", "--duration", "5"),
+            ("after it", *common, "--codes", "@"),
+            ("/proc/", *common, "--taps", "/proc"),
             ("--dcw", *common, "--dcw", "much"),
             ("--fade", *common, "--fade", "-1"),
             ("cover strength", *common, "--cover-strength", "0.5"),
@@ -187,6 +212,25 @@ class BadInput(ComposeTest):
             self.refused(words, *arguments)
         self.refused(".wav, .flac or .mp3", *common, out="song.ogg")
         self.refused("none", *common, out="none/song.wav")
+        self.refused("at most 255", *common, out="x" * 260 + ".wav")
+
+    def test_noise_of_another_shape_or_type(self):
+        def noise(shape, dtype="F32"):
+            header = json.dumps({"noise": {"dtype": dtype, "shape": shape, "data_offsets": [0, 4 * math.prod(shape)]}})
+            header = header.ljust((len(header) + 7) // 8 * 8).encode()
+            contents = len(header).to_bytes(8, "little") + header + bytes(4 * math.prod(shape))
+            (self.folder / "noise.safetensors").write_bytes(contents)
+            return ("--prompt", "x", "--duration", "0.4", "--noise", self.folder / "noise.safetensors")
+
+        for shape in ([64, 10], [20, 32], [1, 10, 64], [640]):
+            self.refused("noise", *noise(shape))
+        self.refused("I32", *noise([10, 64], "I32"))
+        self.refused("[10, 64]", *noise([9, 64]))
+
+    def test_a_repaint_beyond_its_source(self):
+        source = write_tone(self.folder / "source.wav", 0.4)
+        repaint = ("--prompt", "x", "--task", "repaint", "--source", source, "--from", "0.2", "--to")
+        self.refused("0.40 s", *repaint, "0.5")
 
     def test_texts_over_the_limit(self):
         self.refused("prompt", "--prompt", "verse " * 400)
@@ -203,12 +247,11 @@ class BadInput(ComposeTest):
         write_tone(self.folder / "short.wav", 0.01)
         self.refused("truncated", *cover, self.folder / "cut.wav")
         self.refused("no sound file", *cover, self.folder / "text.wav")
-        self.refused("0.010 s", *cover, self.folder / "short.wav")
+        self.refused("0.01000 s", *cover, self.folder / "short.wav")
         self.refused("absent.wav", *cover, self.folder / "absent.wav")
 
     def test_a_full_disk_leaves_nothing(self):
         def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (60000, 60000))
 
         for duration in ("0.2", "0.4"):
@@ -223,7 +266,7 @@ class BadInput(ComposeTest):
 
 class Interrupt(ComposeTest):
     def test_it_stops_within_a_second_and_leaves_nothing(self):
-        for stop in (signal.SIGINT, signal.SIGTERM):
+        for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             running = subprocess.Popen(
                 [PROGRAM, "compose", "--model", TINY, "--prompt", "x", "--duration", "120", "--steps", "100", "-o",
                  self.folder / "song.flac"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
