@@ -282,9 +282,11 @@ void add_sweep(CLI::App& gate) {
       "sweep",
       "Gates over every form of an op, precision and fixture, as one table; exit status 1 if any fails");
   command->add_option("gates", flags->gates, "Gates' JSON files")->required();
-  command->add_option("--model", flags->models, "Run directory, Hub id or GGUF file; one, or one a fixture");
-  command->add_option("--fixture", flags->fixtures, "An oracle's recorded answers or taps; repeatable");
-  command->add_option("--base", flags->base, "Base model directory for every model");
+  command->add_option("--model", flags->models,
+                      "Run directory, Hub id, GGUF file or ACE-Step checkpoint; one, or one a fixture");
+  command->add_option("--fixture", flags->fixtures,
+                      "An oracle's recorded answers, taps or songs; repeatable");
+  command->add_option("--base", flags->base, "Base model directory for every decision model");
   command->add_option("--vary", flags->vary, "An op whose forms are all run; repeatable");
   command->add_option("--precision", flags->precisions, "fp32, bf16 or both")
       ->delimiter(',')

@@ -183,6 +183,10 @@ std::vector<float> MusicFixture::values(const MusicCase& song, std::string_view 
   return values;
 }
 
+bool is_music_fixture(const std::filesystem::path& path) {
+  return read_json_file(path, kMostFixtureBytes).root.has("cases");
+}
+
 MusicFixture read_music_fixture(const std::filesystem::path& path) {
   JsonFile json = read_json_file(path, kMostFixtureBytes);
   MusicFixture fixture{

@@ -71,6 +71,10 @@ struct MusicFixture {
   bool has(const MusicCase& song, std::string_view name) const;
 };
 
+/// Whether a JSON file is one of songs, by its "cases", which no other fixture has; nothing else is looked
+/// at. Throws Error(missing | io | malformed) for what is no JSON file.
+bool is_music_fixture(const std::filesystem::path& path);
+
 /// Throws Error(malformed | mismatch | missing) naming file and field or tensor for anything unknown, absent
 /// or of another type, shape or range: a request field that this reader does not know would otherwise be a
 /// song that is silently judged against another one.

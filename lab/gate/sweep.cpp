@@ -12,6 +12,8 @@
 #include "base/counted.hpp"
 #include "base/error.hpp"
 #include "decision/checkpoint.hpp"
+#include "lab/music_fixture.hpp"
+#include "music/checkpoint.hpp"
 
 namespace assay::lab {
 namespace {
@@ -50,11 +52,12 @@ void check_ops(const std::vector<std::string>& vary) {
   }
 }
 
-bool is_taps(const std::filesystem::path& fixture) {
-  return fixture.extension() == ".safetensors";
+SubjectKind subject_of(const std::filesystem::path& fixture) {
+  if (fixture.extension() == ".safetensors") return SubjectKind::taps;
+  return is_music_fixture(fixture) ? SubjectKind::music : SubjectKind::decision;
 }
 
-/// Ops that no layer of the model runs.
+/// Ops that no layer of the decision model runs.
 std::set<std::string> idle_ops(const formats::ModelConfig& config) {
   std::set<std::string> idle{"gated_delta_rule", "causal_conv1d",    "attention", "rope",
                              "conv1d",           "conv_transpose1d", "snake"};
@@ -66,6 +69,30 @@ std::set<std::string> idle_ops(const formats::ModelConfig& config) {
     }
   }
   return idle;
+}
+
+/// A pair with what its model and fixture are.
+struct KnownPair {
+  const SweepPair* pair = nullptr;
+  SubjectKind subject = SubjectKind::decision;
+  std::set<std::string> idle = {};  ///< ops that nothing in the model runs
+};
+
+KnownPair know(const SweepPair& pair, const std::optional<std::filesystem::path>& base) {
+  KnownPair known{.pair = &pair, .subject = subject_of(pair.fixture)};
+  if (known.subject != SubjectKind::music) {
+    known.idle = idle_ops(decision::open_checkpoint(pair.model, base).config);
+    return known;
+  }
+  if (base) {
+    throw Error(ErrorKind::invalid_argument, {.where = pair.model.string(),
+                                              .found = "a base for a music model",
+                                              .expected = "none: it has its parts beside it",
+                                              .advice = "sweep models with a base by themselves"});
+  }
+  music::Checkpoint::open(pair.model);  // a model that is none is found before hours of rows
+  known.idle = {"gated_delta_rule", "causal_conv1d"};
+  return known;
 }
 
 /// A row that is to be, and what it takes to run its gate.
@@ -81,9 +108,7 @@ struct Job {
 class JobList {
  public:
   explicit JobList(const SweepPlan& plan) : plan_(plan) {
-    for (const SweepPair& pair : plan.pairs) {
-      idle_.push_back(idle_ops(decision::open_checkpoint(pair.model, plan.base).config));
-    }
+    for (const SweepPair& pair : plan.pairs) pairs_.push_back(know(pair, plan.base));
     for (const GateFile& gate : plan_.gates) {
       for (const ops::Precision precision : plan_.precisions) {
         if (gate.precision && *gate.precision != precision) continue;
@@ -102,19 +127,18 @@ class JobList {
   }
 
   void add_model(const GateFile& gate, ops::Precision precision) {
-    for (std::size_t i = 0; i < plan_.pairs.size(); ++i) {
-      if (is_taps(plan_.pairs[i].fixture) != (gate.subject == SubjectKind::taps)) continue;
+    for (const KnownPair& known : pairs_) {
+      if (known.subject != gate.subject) continue;
       std::vector<std::string> vary;
       for (const std::string& op : plan_.vary) {
-        if (!idle_[i].contains(op)) {
+        if (!known.idle.contains(op)) {
           vary.push_back(op);
           continue;
         }
-        add(gate, precision, {.label = op + "=(any)", .forms = {}, .not_run = no_layer_runs(op)},
-            &plan_.pairs[i]);
+        add(gate, precision, {.label = op + "=(any)", .forms = {}, .not_run = no_layer_runs(op)}, known.pair);
       }
       // What is idle changes nothing, so the run with default forms stands for all of its forms.
-      add_forms(gate, precision, vary, &plan_.pairs[i]);
+      add_forms(gate, precision, vary, known.pair);
     }
   }
 
@@ -145,7 +169,7 @@ class JobList {
   }
 
   const SweepPlan& plan_;
-  std::vector<std::set<std::string>> idle_;
+  std::vector<KnownPair> pairs_;
   std::vector<Job> jobs_;
 };
 
@@ -226,12 +250,6 @@ std::string rows_done(const SweepReport& report) {
 SweepReport sweep(const SweepPlan& plan, const SweepObserver& on_row) {
   check_ops(plan.vary);
   for (const GateFile& gate : plan.gates) {
-    if (gate.subject == SubjectKind::music) {
-      throw Error(ErrorKind::unsupported, {.where = "gate " + gate.name,
-                                           .found = "a gate of a music model",
-                                           .expected = "gates of ops and decision models",
-                                           .advice = "`assay gate run` runs it, `--form` with another form"});
-    }
     if (gate.fixtures.empty()) continue;
     throw Error(ErrorKind::invalid_argument, {.where = "gate " + gate.name,
                                               .found = "a gate with fixtures of its own",

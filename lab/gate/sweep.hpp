@@ -14,7 +14,8 @@
 
 namespace assay::lab {
 
-/// A model with a fixture of its oracle: a .safetensors file goes to taps gates, any other to decision gates.
+/// A model with a fixture of its oracle: a .safetensors file goes to taps gates, one of songs to music gates,
+/// any other to decision gates.
 struct SweepPair {
   std::filesystem::path model;
   std::filesystem::path fixture;
@@ -25,7 +26,7 @@ struct SweepPlan {
   std::vector<SweepPair> pairs = {};
   std::vector<std::string> vary = {};  ///< ops whose forms are all run, one op at a time
   std::vector<ops::Precision> precisions = {};
-  std::optional<std::filesystem::path> base = {};
+  std::optional<std::filesystem::path> base = {};  ///< of decision models
   std::size_t threads = 0;
   std::function<bool()> stop = nullptr;  ///< looked at before each case of each row
 };

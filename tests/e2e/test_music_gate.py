@@ -49,7 +49,19 @@ class MusicGate(ProgramTest):
         expect("a tensor", lambda fixture: fixture["cases"].pop())
         message = self.fail_with(2, "gate", "music", "--model", MODEL, "--fixture", self.folder / "none.json")
         self.assertIn("none.json", message)
-        self.assertIn("gate run", self.fail_with(2, "gate", "sweep", GATES / "music-fp32.json", *ON))
+
+    def test_a_sweep_runs_every_form_over_the_songs(self):
+        self.succeed(
+            "gate", "sweep", GATES / "music-fp32.json", *ON, "--vary", "conv_transpose1d", "--precision", "fp32",
+            "--out", self.folder / "out", "--receipts", self.folder / "receipts",
+        )  # fmt: skip
+        rows = json.loads((self.folder / "out" / "sweep.json").read_text())["result"]["rows"]
+        self.assertIn("conv_transpose1d=reference", {row["form"] for row in rows})
+        names = {path.stem for path in (self.folder / "receipts").glob("*.json")}
+        for row in rows:
+            self.assertEqual((row["result"], set(row["red_arms"].values())), ("PASS", {"RED"}), row["form"])
+            self.assertIn(row["receipt"], names)
+        self.assertIn("conv_transpose1d=vector", (self.folder / "out" / "sweep.html").read_text())
 
 
 if __name__ == "__main__":
