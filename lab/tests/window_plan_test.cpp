@@ -189,6 +189,16 @@ TEST(WindowPlan, PathsAreRelativeToThePlansFolder) {
   EXPECT_EQ(read_window_plan(file).items[0].request, folder / "plans/request.json");
 }
 
+Json conv1d_sizes() {
+  return {{"length", 10}, {"in_channels", 3}, {"out_channels", 4}, {"kernel", 3},
+          {"stride", 1},  {"dilation", 2},    {"padding", 2}};
+}
+
+Json conv_transpose1d_sizes() {
+  return {{"length", 5}, {"in_channels", 3}, {"out_channels", 4},
+          {"kernel", 4}, {"stride", 2},      {"padding", 1}};
+}
+
 TEST(WorkSet, EveryOpRunsAndCountsItsWork) {
   Json json = example_plan();
   json["items"] = Json::array();
@@ -202,6 +212,9 @@ TEST(WorkSet, EveryOpRunsAndCountsItsWork) {
   add("causal_conv1d", {{"tokens", 9}, {"channels", 64}, {"width", 4}});
   add("rms_norm", {{"rows", 3}, {"dim", 64}});
   add("swiglu", {{"rows", 3}, {"dim", 64}});
+  add("conv1d", conv1d_sizes());
+  add("conv_transpose1d", conv_transpose1d_sizes());
+  add("snake", {{"rows", 3}, {"channels", 64}});
   ASSERT_EQ(json["items"].size(), timed_ops().size());
   const WindowPlan plan = parse_plan(json);
   for (const WindowForm& form : plan.forms) {
@@ -217,6 +230,61 @@ TEST(WorkSet, EveryOpRunsAndCountsItsWork) {
     EXPECT_EQ(set.item(1).cost().fp32_operations, 4.0 * (5 * 3 + 15) * 4 * 64);
     EXPECT_GT(least_bytes(plan, form), 0);
   }
+}
+
+/// The cost of one op by the selection's default forms.
+WorkCost cost_of(const char* op, const Json& sizes, ops::Precision precision) {
+  device::ThreadPool threads(1);
+  const auto work = make_op_work(op, sizes.get<OpSizes>(), ops::select_forms(precision, {}), threads);
+  work->run();
+  return work->cost();
+}
+
+TEST(OpWork, AConvolutionCountsTheProductsOfValuesThatAreThere) {
+  // Ten rows of output under three taps, two rows of which reach into the padding at either end.
+  const WorkCost fp32 = cost_of("conv1d", conv1d_sizes(), ops::Precision::fp32);
+  EXPECT_EQ(fp32.fp32_operations, 2.0 * (30 - 4) * 3 * 4);
+  EXPECT_EQ(fp32.bf16_operations, 0);
+  EXPECT_EQ(fp32.bytes, 4.0 * (10 * 3 + 10 * 4 + 4 + 3 * 3 * 4));
+  const WorkCost bf16 = cost_of("conv1d", conv1d_sizes(), ops::Precision::bf16);
+  EXPECT_EQ(bf16.fp32_operations, 0);
+  EXPECT_EQ(bf16.bf16_operations, fp32.fp32_operations);
+  EXPECT_EQ(fp32.bytes - bf16.bytes, 2.0 * 3 * 3 * 4);
+
+  Json strided = conv1d_sizes();
+  strided["stride"] = 3;  // rows at 0, 3, 6 and 9: the first and the last miss a tap
+  EXPECT_EQ(cost_of("conv1d", strided, ops::Precision::fp32).fp32_operations, 2.0 * (12 - 2) * 3 * 4);
+}
+
+TEST(OpWork, ATransposedConvolutionCountsTheTapsThatReachARow) {
+  // Five rows of x by four taps, of which the first and the last fall on rows that the padding cuts off.
+  const WorkCost fp32 = cost_of("conv_transpose1d", conv_transpose1d_sizes(), ops::Precision::fp32);
+  EXPECT_EQ(fp32.fp32_operations, 2.0 * (20 - 2) * 3 * 4);
+  EXPECT_EQ(fp32.bytes, 4.0 * (5 * 3 + 10 * 4 + 4 + 4 * 3 * 4));
+  const WorkCost bf16 = cost_of("conv_transpose1d", conv_transpose1d_sizes(), ops::Precision::bf16);
+  EXPECT_EQ(bf16.bf16_operations, fp32.fp32_operations);
+}
+
+TEST(OpWork, SnakeCountsBytesAlone) {
+  const WorkCost cost = cost_of("snake", {{"rows", 3}, {"channels", 64}}, ops::Precision::fp32);
+  EXPECT_EQ(cost.fp32_operations, 0);
+  EXPECT_EQ(cost.bytes, 4.0 * (2 * 3 * 64 + 2 * 64));
+}
+
+TEST(OpWork, AConvolutionWithoutOutputIsRefused) {
+  Json short_one = conv1d_sizes();
+  short_one["length"] = 1;
+  short_one["padding"] = 0;
+  Json cut_off = conv_transpose1d_sizes();
+  cut_off["padding"] = 6;
+  const auto refused = [](const char* op, const Json& sizes, const std::string& part) {
+    expect_error(ErrorKind::invalid_argument, part, [&] { check_op(op, sizes.get<OpSizes>(), "items[0]"); });
+  };
+  refused("conv1d", short_one, "no rows of output");
+  refused("conv_transpose1d", cut_off, "no rows of output");
+  Json huge = conv1d_sizes();
+  for (const char* name : {"length", "in_channels", "out_channels"}) huge[name] = std::size_t{1} << 24;
+  refused("conv1d", huge, "at most 16 GiB");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -10,40 +9,14 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
-#include "device/arena.hpp"
+#include "lab/window/op_work_convolution.hpp"
+#include "lab/window/op_work_parts.hpp"
 
 namespace assay::lab {
 namespace {
 
 constexpr std::size_t kLargestSize = std::size_t{1} << 24;
 constexpr double kMostBytes = 16.0 * 1024 * 1024 * 1024;
-constexpr double kFloat = sizeof(float);
-
-double product(std::initializer_list<std::size_t> sizes) {
-  double result = 1;
-  for (const std::size_t size : sizes) result *= static_cast<double>(size);
-  return result;
-}
-
-/// Values in [low, high) that are the same everywhere: a linear congruential generator's upper bits.
-std::vector<float> random_values(std::size_t count, float low, float high) {
-  std::uint64_t state = 0x853c49e6748fea9bu + count;
-  std::vector<float> values(count);
-  for (float& value : values) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    value = low + (high - low) * static_cast<float>(state >> 40) * 0x1p-24f;
-  }
-  return values;
-}
-
-class OpWork : public Work {
- public:
-  explicit OpWork(device::ThreadPool& threads) : context_{threads, arena_} {}
-
- protected:
-  device::Arena arena_;
-  ops::Context context_;
-};
 
 double matmul_bytes(const OpSizes& s, double weight) {
   return kFloat * (product({s.at("m"), s.at("k")}) + product({s.at("m"), s.at("n")})) +
@@ -197,7 +170,7 @@ class GatedDeltaRuleWork final : public OpWork {
   std::vector<float> q_, k_, v_, a_, b_, decay_, bias_, o_, state_;
 };
 
-double conv_bytes(const OpSizes& s) {
+double causal_conv1d_bytes(const OpSizes& s) {
   return kFloat *
          (2 * product({s.at("tokens"), s.at("channels")}) + product({s.at("width"), s.at("channels")}));
 }
@@ -224,7 +197,7 @@ class CausalConv1dWork final : public OpWork {
 
   WorkCost cost() const override {
     return {.fp32_operations = 2 * product({sizes_.at("tokens"), sizes_.at("channels"), sizes_.at("width")}),
-            .bytes = conv_bytes(sizes_)};
+            .bytes = causal_conv1d_bytes(sizes_)};
   }
 
  private:
@@ -319,9 +292,18 @@ const std::vector<TimedOp>& table() {
        {"tokens", "key_heads", "value_heads", "key_dim", "value_dim"},
        delta_bytes,
        make<GatedDeltaRuleWork>},
-      {"causal_conv1d", {"tokens", "channels", "width"}, conv_bytes, make<CausalConv1dWork>},
+      {"causal_conv1d", {"tokens", "channels", "width"}, causal_conv1d_bytes, make<CausalConv1dWork>},
       {"rms_norm", {"rows", "dim"}, norm_bytes, make<RmsNormWork>},
-      {"swiglu", {"rows", "dim"}, swiglu_bytes, make<SwigluWork>}};
+      {"swiglu", {"rows", "dim"}, swiglu_bytes, make<SwigluWork>},
+      {"conv1d",
+       {"length", "in_channels", "out_channels", "kernel", "stride", "dilation", "padding"},
+       [](const OpSizes& s) { return conv1d_bytes(s, kFloat); },
+       make_conv1d_work},
+      {"conv_transpose1d",
+       {"length", "in_channels", "out_channels", "kernel", "stride", "padding"},
+       [](const OpSizes& s) { return conv_transpose1d_bytes(s, kFloat); },
+       make_conv_transpose1d_work},
+      {"snake", {"rows", "channels"}, snake_bytes, make_snake_work}};
   return list;
 }
 
@@ -361,7 +343,7 @@ void check_op(std::string_view op, const OpSizes& sizes, const std::string& wher
       refuse_work(where, fmt::format("no size '{}'", name),
                   fmt::format("{} of {}", fmt::join(known.sizes, ", "), op));
     }
-    const std::size_t least = name == "inherited" ? 0 : 1;
+    const std::size_t least = name == "inherited" || name == "padding" ? 0 : 1;
     if (found->second < least || found->second > kLargestSize) {
       refuse_work(where, fmt::format("{} {}", name, found->second),
                   fmt::format("{} to {}", least, kLargestSize));
@@ -375,6 +357,10 @@ void check_op(std::string_view op, const OpSizes& sizes, const std::string& wher
   check_multiple(sizes, "key_heads", "value_heads", where);
   if (op == "causal_conv1d" && (sizes.at("width") < 2 || sizes.at("width") > 8)) {
     refuse_work(where, fmt::format("width {}", sizes.at("width")), "2 to 8");
+  }
+  if ((op == "conv1d" && conv1d_rows(sizes) == 0) ||
+      (op == "conv_transpose1d" && conv_transpose1d_rows(sizes) == 0)) {
+    refuse_work(where, "no rows of output", "a length that the kernel and the padding leave some of");
   }
   if (const double bytes = known.bytes(sizes); bytes > kMostBytes) {
     refuse_work(where, fmt::format("values of {:.1f} GiB", bytes / (kMostBytes / 16)), "at most 16 GiB");

@@ -30,6 +30,10 @@ using OpSizes = std::map<std::string, std::size_t>;
 ///   causal_conv1d     tokens, channels, width
 ///   rms_norm          rows, dim
 ///   swiglu            rows, dim
+///   conv1d            length (rows of x), in_channels, out_channels, kernel, stride, dilation, padding (may
+///                     be 0)
+///   conv_transpose1d  length, in_channels, out_channels, kernel, stride, padding (may be 0)
+///   snake             rows, channels
 std::vector<std::string> timed_ops();
 
 /// Checks an op's name and sizes without making anything. Throws Error(unsupported) for an op not listed
@@ -41,7 +45,8 @@ void check_op(std::string_view op, const OpSizes& sizes, const std::string& wher
 double op_bytes(std::string_view op, const OpSizes& sizes);
 
 /// The op on random values by the selection's form. Operations are counted as the op's mathematics has them
-/// (see lab/bench_decision.hpp); norms and activations count bytes alone. Throws what `check_op` throws.
+/// (see lab/bench_decision.hpp), of the convolutions those on values that are there; norms and activations
+/// count bytes alone. Throws what `check_op` throws.
 std::unique_ptr<Work> make_op_work(std::string_view op, const OpSizes& sizes, const ops::Selection& selection,
                                    device::ThreadPool& threads);
 
