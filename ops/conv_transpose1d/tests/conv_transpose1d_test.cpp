@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "ops/conv1d/tests/conv_testing.hpp"
+#include "ops/conv_transpose1d/polyphase.hpp"
 
 namespace assay::ops {
 namespace {
@@ -24,6 +25,16 @@ std::size_t rows_of(const TransposeCase& one) {
   return conv_transpose1d_length({.length = one.length, .w = &weight, .padding = one.padding});
 }
 
+ConvTranspose1dArgs arguments(const TransposeCase& one, const ConvInputs& inputs,
+                              const ConvTranspose1dWeight& weight, Guarded& y) {
+  return {.x = {inputs.x.data(), one.shape.in_channels},
+          .length = one.length,
+          .w = &weight,
+          .padding = one.padding,
+          .fusion = inputs.fusion(one.extras, one.shape.out_channels),
+          .y = {y.data(), one.shape.out_channels}};
+}
+
 std::vector<float> run(const ConvTranspose1dForm& form, std::size_t threads, const TransposeCase& one,
                        const ConvInputs& inputs) {
   Machine machine(threads);
@@ -31,12 +42,21 @@ std::vector<float> run(const ConvTranspose1dForm& form, std::size_t threads, con
   EXPECT_EQ(weight.data.size(), form.packed_bytes(one.shape, one.stride));
   EXPECT_EQ(weight.form, &form);
   Guarded y(rows_of(one) * one.shape.out_channels);
-  conv_transpose1d(machine.context, {.x = {inputs.x.data(), one.shape.in_channels},
-                                     .length = one.length,
-                                     .w = &weight,
-                                     .padding = one.padding,
-                                     .fusion = inputs.fusion(one.extras, one.shape.out_channels),
-                                     .y = {y.data(), one.shape.out_channels}});
+  conv_transpose1d(machine.context, arguments(one, inputs, weight, y));
+  EXPECT_TRUE(y.intact());
+  return {y.span().begin(), y.span().end()};
+}
+
+/// AMX's loops on emulated tile registers, which every machine has.
+std::vector<float> run_on_emulated_tiles(std::size_t threads, const TransposeCase& one,
+                                         const ConvInputs& inputs) {
+  const taps::Kernel& kernel = taps::kAmxKernel<panels::EmulatedTiles>;
+  Machine machine(threads);
+  const ConvTranspose1dWeight weight =
+      polyphase::pack(kernel, one.shape, one.stride, inputs.rows_of_w(one.shape));
+  EXPECT_EQ(weight.data.size(), polyphase::packed_bytes(kernel, one.shape, one.stride));
+  Guarded y(rows_of(one) * one.shape.out_channels);
+  polyphase::run(kernel, machine.context, arguments(one, inputs, weight, y));
   EXPECT_TRUE(y.intact());
   return {y.span().begin(), y.span().end()};
 }
@@ -103,6 +123,7 @@ void expect_all_near(const std::vector<TransposeCase>& cases) {
     for_each_form(conv_transpose1d_forms(), [&](const ConvTranspose1dForm& form) {
       expect_near(form.info.precision, one, inputs, sums, run(form, 2, one, inputs));
     });
+    expect_near(Precision::bf16, one, inputs, sums, run_on_emulated_tiles(2, one, inputs));
   }
 }
 
@@ -144,6 +165,14 @@ TEST(ConvTranspose1d, TheBitsAreTheSameOnAnyThreadsAndWhereverARowIs) {
                             std::span(whole).subspan((first * 4 + 4) * 40, 190 * 40)));
     }
   });
+}
+
+TEST(ConvTranspose1d, TheBitsOfTilesAreTheSameOnAnyThreads) {
+  const TransposeCase one{{40, 70, 8}, 4, 130, 2, kAll};
+  const ConvInputs inputs(one.shape, one.length, rows_of(one), 6);
+  const auto whole = run_on_emulated_tiles(1, one, inputs);
+  EXPECT_TRUE(same_bits(run_on_emulated_tiles(2, one, inputs), whole));
+  EXPECT_TRUE(same_bits(run_on_emulated_tiles(5, one, inputs), whole));
 }
 
 TEST(ConvTranspose1d, ANaNReachesTheRowsWhoseTapsSeeItAndNoOthers) {
