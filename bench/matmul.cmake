@@ -1,10 +1,3 @@
-add_executable(matmul_bench ${CMAKE_CURRENT_LIST_DIR}/matmul_bench.cpp)
+add_executable(matmul_bench ${CMAKE_CURRENT_LIST_DIR}/matmul_bench.cpp ${CMAKE_CURRENT_LIST_DIR}/contenders.cpp)
 target_link_libraries(matmul_bench PRIVATE assay_ops CLI11::CLI11 fmt::fmt)
-# By name: oneDNN's own CMake package insists on OpenCL.
-find_path(DNNL_INCLUDE_DIR dnnl.hpp)
-find_library(DNNL_LIBRARY dnnl)
-if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
-  target_include_directories(matmul_bench SYSTEM PRIVATE ${DNNL_INCLUDE_DIR})
-  target_link_libraries(matmul_bench PRIVATE ${DNNL_LIBRARY})
-  target_compile_definitions(matmul_bench PRIVATE ASSAY_WITH_ONEDNN)
-endif()
+assay_link_onednn(matmul_bench)

@@ -9,29 +9,25 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
-#include <functional>
-#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/dtype.hpp"
+#include "bench/contenders.hpp"
 #include "device/arena.hpp"
 #include "device/cpu_features.hpp"
 #include "device/thread_pool.hpp"
 #include "ops/matmul/matmul.hpp"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 #if defined(ASSAY_WITH_ONEDNN)
 #include <dnnl.hpp>
 #endif
 
 namespace {
 
+using assay::bench::Contender;
 using assay::device::Buffer;
 using assay::device::CpuFeature;
 using assay::ops::Context;
@@ -45,96 +41,6 @@ struct Shape {
 };
 
 constexpr auto kShapes = std::to_array<Shape>({{12352, 2560}, {18432, 2560}, {2560, 9216}, {2560, 4096}});
-
-struct Contender {
-  std::string name;
-  double operations;
-  std::function<void()> run;
-  double best_seconds = std::numeric_limits<double>::infinity();
-
-  double gflops() const { return operations / best_seconds * 1e-9; }
-};
-
-double seconds(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-void measure(std::vector<Contender>& contenders, std::size_t rounds, clockid_t clock) {
-  for (std::size_t round = 0; round < rounds; ++round) {
-    for (Contender& contender : contenders) {
-      const double begin = seconds(clock);
-      contender.run();
-      contender.best_seconds = std::min(contender.best_seconds, seconds(clock) - begin);
-    }
-  }
-}
-
-void fill(float* values, std::size_t count, std::uint32_t seed) {
-  std::uint32_t state = seed * 2654435761u + 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    state = state * 1664525u + 1013904223u;
-    values[i] = static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-31f;
-  }
-}
-
-#if defined(__x86_64__)
-
-constexpr std::size_t kPeakSums = 24;
-constexpr std::size_t kPeakItemsPerThread = 8;
-constexpr double kOperationsPerInstruction = 32;  // of fp32; VDPBF16PS does twice that
-
-__attribute__((target("avx512f"))) void peak_fp32(std::size_t rounds) {
-  __m512 sums[kPeakSums];
-  for (auto& sum : sums) sum = _mm512_setzero_ps();
-  const __m512 x = _mm512_set1_ps(0.5f);
-  for (std::size_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 24
-    for (auto& sum : sums) {
-      sum = _mm512_fmadd_ps(x, x, sum);
-      __asm__ volatile("" : "+v"(sum));
-    }
-  }
-}
-
-__attribute__((target("avx512f,avx512bf16"))) void peak_bf16(std::size_t rounds) {
-  __m512 sums[kPeakSums];
-  for (auto& sum : sums) sum = _mm512_setzero_ps();
-  const auto x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(0x3f003f00));
-  for (std::size_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 24
-    for (auto& sum : sums) {
-      sum = _mm512_dpbf16_ps(sum, x, x);
-      __asm__ volatile("" : "+v"(sum));
-    }
-  }
-}
-
-/// As many operations as the product, so that both meet the same clock and the same neighbours.
-void add_peaks(std::vector<Contender>& contenders, assay::device::ThreadPool& threads, double operations) {
-  const auto add = [&](std::string name, double factor, void (*loop)(std::size_t)) {
-    const std::size_t items = kPeakItemsPerThread * threads.size();
-    const double operations_per_round =
-        factor * kOperationsPerInstruction * static_cast<double>(kPeakSums * items);
-    const auto rounds = static_cast<std::size_t>(operations / operations_per_round) + 1;
-    contenders.push_back({std::move(name), static_cast<double>(rounds) * operations_per_round, [=, &threads] {
-                            threads.parallel_for(items, [=](std::size_t, std::size_t) { loop(rounds); });
-                          }});
-  };
-  if (assay::device::cpu_supports(static_cast<assay::device::CpuFeatureSet>(CpuFeature::avx512))) {
-    add("registers fp32", 1, peak_fp32);
-  }
-  if (assay::device::cpu_supports(CpuFeature::avx512 | CpuFeature::avx512_bf16)) {
-    add("registers bf16 (VDPBF16PS)", 2, peak_bf16);
-  }
-}
-
-#else
-
-void add_peaks(std::vector<Contender>&, assay::device::ThreadPool&, double) {}
-
-#endif
 
 #if defined(ASSAY_WITH_ONEDNN)
 
@@ -232,16 +138,16 @@ std::vector<MatmulWeight> pack_all(const Options& options, Shape shape, const Bu
 void bench_shape(const Options& options, Shape shape, assay::device::ThreadPool& threads) {
   fmt::print("n {}, k {}\n", shape.n, shape.k);
   Buffer<float> w(shape.n * shape.k);
-  fill(w.data(), w.size(), 1);
+  assay::bench::fill(w.data(), w.size(), 1);
   const std::vector<MatmulWeight> weights = pack_all(options, shape, w);
   for (const std::size_t m : options.rows) {
     Buffer<float> x(m * shape.k);
     Buffer<float> y(m * shape.n);
-    fill(x.data(), x.size(), 2);
+    assay::bench::fill(x.data(), x.size(), 2);
     const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(shape.n * shape.k);
     assay::device::Arena arena;
     std::vector<Contender> contenders;
-    add_peaks(contenders, threads, operations);
+    assay::bench::add_register_peaks(contenders, threads, operations);
     for (const MatmulWeight& weight : weights) {
       contenders.push_back({std::string(weight.form->info.name), operations, [&, m] {
                               assay::ops::matmul(
@@ -250,9 +156,10 @@ void bench_shape(const Options& options, Shape shape, assay::device::ThreadPool&
                             }});
     }
     add_onednn(contenders, m, shape, operations, x.data(), w.data());
-    measure(contenders, options.rounds, options.clock());
+    assay::bench::measure(contenders, options.rounds, options.clock());
     for (const Contender& c : contenders) {
-      fmt::print("  m {:<5}{:<28}{:8.1f} GFLOP/s {:10.3f} ms\n", m, c.name, c.gflops(), c.best_seconds * 1e3);
+      fmt::print("  m {:<5}{:<28}{:8.1f} GFLOP/s {:10.3f} ms\n", m, c.name, c.operations / c.best() * 1e-9,
+                 c.best() * 1e3);
     }
     std::fflush(stdout);
   }
