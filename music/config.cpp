@@ -1,5 +1,6 @@
 #include "music/config.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,7 @@ using formats::JsonFields;
 constexpr std::size_t kMostWide = std::size_t{1} << 18;
 constexpr std::size_t kMostLayers = 1024;
 constexpr std::size_t kMostHeads = 1024;
+constexpr std::size_t kLargestCodebook = std::size_t{1} << 20;
 
 [[noreturn]] void fail_config(ErrorKind kind, const JsonFields& fields, std::string_view key,
                               std::string found, std::string expected) {
@@ -172,9 +174,22 @@ std::vector<std::size_t> read_sizes(const JsonFields& fields, std::string_view k
   return sizes;
 }
 
+/// A product of sizes that other sizes are made of, none of which may overflow for it.
+void require_product(const JsonFields& fields, std::string_view key, const std::vector<std::size_t>& sizes,
+                     std::size_t most) {
+  std::size_t product = 1;
+  for (const std::size_t size : sizes) {
+    product *= size;  // below 2^18 · 2^18: it was at most `most` before
+    if (product <= most) continue;
+    fail_config(ErrorKind::malformed, fields, key, "sizes whose product is above " + std::to_string(most),
+                "a product of at most that");
+  }
+}
+
 void read_quantizer(const JsonFields& fields, AudioTokenConfig& config) {
   config.code_width = size_of(fields, "fsq_dim", kMostWide, config.stack.block.hidden_size);
   config.levels = read_sizes(fields, "fsq_input_levels", 1024, {8, 8, 8, 5, 5, 5});
+  require_product(fields, "fsq_input_levels", config.levels, kLargestCodebook);
   if (size_of(fields, "fsq_input_num_quantizers", kMostWide, 1) != 1) {
     fail_config(ErrorKind::unsupported, fields, "fsq_input_num_quantizers", "more than one quantizer", "1");
   }
@@ -230,6 +245,10 @@ VaeConfig parse_vae_config(std::string_view json, const std::string& origin) {
                 std::to_string(config.multiples.size()) + " of them",
                 std::to_string(config.strides.size()) + ", one for each of downsampling_ratios");
   }
+  require_product(fields, "downsampling_ratios", config.strides, kMostWide);
+  const std::size_t widest = *std::max_element(config.multiples.begin(), config.multiples.end());
+  require_product(fields, "channel_multiples",
+                  {widest, std::max(config.decoder_channels, config.encoder_channels)}, kMostWide);
   return config;
 }
 

@@ -64,6 +64,18 @@ bool plain(std::string_view text) {
          text.back() != ':';
 }
 
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
+
+/// Whether a line may be folded at the space before `begin`: only where it stands alone, for a reader joins
+/// lines by one space and trims what else is blank there; not before a closing quote.
+bool may_fold(std::string_view scalar, std::size_t begin) {
+  if (begin < 2 || begin >= scalar.size() || is_blank(scalar[begin - 2]) || is_blank(scalar[begin]))
+    return false;
+  return begin + 1 < scalar.size() || scalar[begin] != '\'';
+}
+
 /// `name: value`, folded at single spaces once a line is longer than 80 columns, as PyYAML's emitter does.
 std::string yaml_line(std::string_view name, std::string_view value) {
   std::string scalar(value);
@@ -79,7 +91,7 @@ std::string yaml_line(std::string_view name, std::string_view value) {
   while (begin <= scalar.size()) {
     const std::size_t end = std::min(scalar.find(' ', begin), scalar.size());
     const std::string_view word = std::string_view(scalar).substr(begin, end - begin);
-    const bool fold = column > kFoldColumn && begin > 0 && !word.empty();
+    const bool fold = column > kFoldColumn && may_fold(scalar, begin);
     line += fold ? "\n  " : " ";
     column = (fold ? 2 : column + 1) + static_cast<std::size_t>(std::ranges::count_if(word, [](char c) {
                return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // columns are code points

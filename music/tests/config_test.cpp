@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/tests/expect_error.hpp"
 
 namespace assay::music {
 namespace {
@@ -128,6 +129,23 @@ TEST(MusicConfig, RefusesByFileAndField) {
   EXPECT_THROW(parse_vae_config(vae.dump(), "vae"), Error);
   vae["downsampling_ratios"] = {2, 4, 0, 6, 10};
   EXPECT_THROW(parse_vae_config(vae.dump(), "vae"), Error);
+}
+
+TEST(MusicConfig, RefusesSizesWhoseProductsAreNotOfThisWorld) {
+  const auto refused = [](const std::string& part, const char* key, const nlohmann::json& value,
+                          const auto& parse) {
+    nlohmann::json config = json_of(part);
+    config[key] = value;
+    expect_error(ErrorKind::malformed, key, [&] { parse(config.dump(), "config.json"); });
+  };
+  // Each is of this world by itself: 2^40 samples a frame, 2^26 channels, 2^60 codes.
+  refused("vae", "downsampling_ratios", {256, 256, 256, 256, 256}, parse_vae_config);
+  nlohmann::json wide = json_of("vae");
+  wide["decoder_channels"] = 65536;
+  wide["channel_multiples"] = {1, 2, 4, 8, 1024};
+  expect_error(ErrorKind::malformed, "channel_multiples", [&] { parse_vae_config(wide.dump(), "vae"); });
+  refused("audio_tokenizer", "fsq_input_levels", {1024, 1024, 1024, 1024, 1024, 1024},
+          parse_audio_tokenizer_config);
 }
 
 }  // namespace

@@ -33,6 +33,23 @@ TEST(PlannerText, LongLinesAreFoldedAfterColumnEighty) {
   EXPECT_EQ(parse_metadata_lines(lines).caption, caption);
 }
 
+TEST(PlannerText, NothingIsLostWhereALineIsFolded) {
+  const std::string line =
+      "abcdefghi abcdefghi abcdefghi abcdefghi abcdefghi abcdefghi abcdefghi abcdefghij.";
+  // Only a space that stands alone is a fold: PyYAML's emitter keeps two of them together.
+  const std::string two = metadata_lines({.caption = line + "  Two spaces here"});
+  EXPECT_EQ(two, "caption: " + line + "  Two\n  spaces here\n");
+  for (const char* rest : {"  Two", "   three", " \ttab", "\t tab", " \r end", "  ' ", " 'quoted' "}) {
+    for (const std::string& first : {line, "it's: " + line, line + " and more of it"}) {
+      const SongMetadata metadata{.caption = first + rest + "x"};
+      const std::string lines = metadata_lines(metadata);
+      EXPECT_EQ(parse_metadata_lines(lines), metadata) << lines;
+    }
+  }
+  const SongMetadata ends_in_space{.caption = "it's: " + line + " "};
+  EXPECT_EQ(parse_metadata_lines(metadata_lines(ends_in_space)), ends_in_space);
+}
+
 TEST(PlannerText, WhatIsWrittenIsReadBack) {
   for (const char* caption :
        {"plain", "it's: a #hit", "no", "quoted 'twice' here", "'", "\xe9\x9f\xb3\xe4\xb9\x90 beat",
