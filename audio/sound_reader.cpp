@@ -19,6 +19,8 @@
 namespace assay::audio {
 namespace {
 
+constexpr std::size_t kBlockFrames = std::size_t{1} << 15;
+
 struct CloseDecoder {
   void operator()(SNDFILE* sound) const { sf_close(sound); }
 };
@@ -97,51 +99,114 @@ void check_info(const std::filesystem::path& file, const SF_INFO& info) {
   }
 }
 
-std::vector<float> read_all_frames(const std::filesystem::path& file, SNDFILE* decoder, const SF_INFO& info) {
-  std::vector<float> samples(static_cast<std::size_t>(info.frames) * static_cast<std::size_t>(info.channels));
-  const sf_count_t got = sf_readf_float(decoder, samples.data(), info.frames);
-  if (got != info.frames) {
-    fail_sound(ErrorKind::malformed, file, fmt::format("{} samples", got),
-               fmt::format("{} by its header", info.frames), "the file is truncated or damaged");
+struct CloseResampler {
+  void operator()(soxr* resampler) const { soxr_delete(resampler); }
+};
+
+/// Stereo frames of a file's rate in, frames at 48 kHz out, block by block.
+class RateConverter {
+ public:
+  RateConverter(const std::filesystem::path& file, int rate)
+      : file_(file), ratio_(static_cast<double>(kSampleRate) / rate) {
+    if (static_cast<std::size_t>(rate) == kSampleRate) return;
+    soxr_error_t failed = nullptr;
+    const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
+    resampler_.reset(
+        soxr_create(rate, static_cast<double>(kSampleRate), 2, &failed, nullptr, &quality, nullptr));
+    check(failed);
   }
+
+  void append(std::span<const float> stereo, std::vector<float>& samples) {
+    if (resampler_ == nullptr) {
+      samples.insert(samples.end(), stereo.begin(), stereo.end());
+      return;
+    }
+    frames_ += stereo.size() / 2;
+    while (!stereo.empty()) stereo = stereo.subspan(2 * convert(stereo.data(), stereo.size() / 2, samples));
+  }
+
+  /// What the filter still holds; as long as the sound lasts, and no longer.
+  void finish(std::vector<float>& samples) {
+    if (resampler_ == nullptr) return;
+    std::size_t before = 0;
+    do {
+      before = samples.size();
+      convert(nullptr, 0, samples);
+    } while (samples.size() > before);
+    const auto frames = static_cast<std::size_t>(std::llround(static_cast<double>(frames_) * ratio_));
+    samples.resize(std::min(samples.size(), 2 * frames));
+  }
+
+ private:
+  /// Returns the frames that were taken; null ends the input.
+  std::size_t convert(const float* stereo, std::size_t frames, std::vector<float>& samples) {
+    std::size_t taken = 0;
+    std::size_t made = 0;
+    const std::size_t room = out_.size() / 2;
+    check(soxr_process(resampler_.get(), stereo, frames, &taken, out_.data(), room, &made));
+    samples.insert(samples.end(), out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(2 * made));
+    return taken;
+  }
+
+  void check(soxr_error_t failed) const {
+    if (failed == nullptr) return;
+    fail_sound(ErrorKind::io, file_, std::string("cannot be resampled: ") + failed, "48000 samples a second");
+  }
+
+  const std::filesystem::path& file_;
+  double ratio_;
+  std::unique_ptr<soxr, CloseResampler> resampler_;
+  std::vector<float> out_ = std::vector<float>(2 * kBlockFrames);
+  std::size_t frames_ = 0;
+};
+
+void check_finite(const std::filesystem::path& file, std::span<const float> samples, std::size_t first,
+                  const SF_INFO& info) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (std::isfinite(samples[i])) continue;
-    const double second = static_cast<double>(i) / info.channels / info.samplerate;
+    const double second = static_cast<double>(first + i) / info.channels / info.samplerate;
     fail_sound(ErrorKind::non_finite, file, fmt::format("{} at {:.3f} s", samples[i], second),
                "finite samples");
   }
-  return samples;
 }
 
-std::vector<float> to_stereo(std::vector<float> samples, int channels) {
+/// `samples` of one channel or two as pairs.
+std::span<const float> as_stereo(std::span<const float> samples, int channels, std::vector<float>& pairs) {
   if (channels == 2) return samples;
-  std::vector<float> stereo(2 * samples.size());
-  for (std::size_t i = 0; i < stereo.size(); ++i) stereo[i] = samples[i / 2];
-  return stereo;
+  pairs.resize(2 * samples.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = samples[i / 2];
+  return pairs;
 }
 
-std::vector<float> resampled(const std::filesystem::path& file, const std::vector<float>& stereo, int rate) {
-  const std::size_t frames = stereo.size() / 2;
-  const double ratio = static_cast<double>(kSampleRate) / rate;
-  const auto expected = static_cast<std::size_t>(std::llround(static_cast<double>(frames) * ratio));
-  std::vector<float> out(2 * expected);
-  const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
-  std::size_t made = 0;
-  const soxr_error_t failed = soxr_oneshot(rate, static_cast<double>(kSampleRate), 2, stereo.data(), frames,
-                                           nullptr, out.data(), expected, &made, nullptr, &quality, nullptr);
-  if (failed != nullptr) {
-    fail_sound(ErrorKind::io, file, std::string("cannot be resampled: ") + failed, "48000 samples a second");
+/// Block by block: memory is of what the file holds, not of what its header promises.
+std::vector<float> read_all_frames(const std::filesystem::path& file, SNDFILE* decoder, const SF_INFO& info) {
+  const auto channels = static_cast<std::size_t>(info.channels);
+  const auto frames = static_cast<std::size_t>(info.frames);
+  RateConverter converter(file, info.samplerate);
+  std::vector<float> block(kBlockFrames * channels);
+  std::vector<float> pairs;
+  std::vector<float> samples;
+  for (std::size_t done = 0; done < frames;) {
+    const auto wanted = static_cast<sf_count_t>(std::min(kBlockFrames, frames - done));
+    const sf_count_t got = sf_readf_float(decoder, block.data(), wanted);
+    if (got <= 0) {
+      fail_sound(ErrorKind::malformed, file, fmt::format("{} samples", done),
+                 fmt::format("{} by its header", frames), "the file is truncated or damaged");
+    }
+    const auto read = std::span<const float>(block).first(static_cast<std::size_t>(got) * channels);
+    check_finite(file, read, done * channels, info);
+    converter.append(as_stereo(read, info.channels, pairs), samples);
+    done += static_cast<std::size_t>(got);
   }
-  out.resize(2 * made);
-  return out;
+  converter.finish(samples);
+  return samples;
 }
 
 }  // namespace
 
-Sound read_sound(const std::filesystem::path& file) {
-  const MappedFile mapping = MappedFile::open(file);
-  check_riff_is_whole(file, mapping.bytes());
-  MemorySound memory{mapping.bytes()};
+Sound parse_sound(std::span<const std::byte> bytes, const std::filesystem::path& file) {
+  check_riff_is_whole(file, bytes);
+  MemorySound memory{bytes};
   SF_VIRTUAL_IO io = memory_io();
   SF_INFO info{};
   const Decoder decoder(sf_open_virtual(&io, SFM_READ, &info, &memory));
@@ -151,11 +216,12 @@ Sound read_sound(const std::filesystem::path& file) {
   }
   check_info(file, info);
   if (info.frames == 0) fail_sound(ErrorKind::malformed, file, "no samples", "some sound");
-  Sound sound{to_stereo(read_all_frames(file, decoder.get(), info), info.channels)};
-  if (static_cast<std::size_t>(info.samplerate) != kSampleRate) {
-    sound.samples = resampled(file, sound.samples, info.samplerate);
-  }
-  return sound;
+  return {read_all_frames(file, decoder.get(), info)};
+}
+
+Sound read_sound(const std::filesystem::path& file) {
+  const MappedFile mapping = MappedFile::open(file);
+  return parse_sound(mapping.bytes(), file);
 }
 
 }  // namespace assay::audio

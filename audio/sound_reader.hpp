@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 namespace assay::audio {
@@ -22,5 +23,8 @@ struct Sound {
 /// than two channels or a rate outside 4 kHz to 768 kHz, Error(limit_exceeded) past ten minutes,
 /// Error(non_finite) naming the second.
 Sound read_sound(const std::filesystem::path& file);
+
+/// The same from a file's bytes; `file` stands in errors. Memory is the sound's, whatever a header promises.
+Sound parse_sound(std::span<const std::byte> bytes, const std::filesystem::path& file);
 
 }  // namespace assay::audio

@@ -1,8 +1,11 @@
 #include "audio/sound_reader.hpp"
 
 #include <sndfile.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +71,62 @@ TEST(SoundReader, RefusesWhatIsNoWholeSound) {
     const std::string whole = read_text_file(directory / cut.first);
     directory.write(cut.first, whole.substr(0, whole.size() / 2));
     expect_error(ErrorKind::malformed, "truncated", [&] { read_sound(directory / cut.first); });
+  }
+}
+
+/// The most memory that this process has held, in bytes.
+std::size_t peak_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
+/// A FLAC file of a tenth of a second, rate and length in its header replaced.
+std::string flac_that_promises(const TemporaryDirectory& directory, std::uint64_t rate,
+                               std::uint64_t frames) {
+  write_plain(directory / "short.flac", sine(4800, 2, 48000, 440, 0.5f), 2, 48000,
+              SF_FORMAT_FLAC | SF_FORMAT_PCM_16);
+  std::string flac = read_text_file(directory / "short.flac");
+  constexpr std::size_t kRateAndLength = 18;  // in the file: 20 bits of rate, 8 of others, 36 of length
+  const std::uint64_t others = static_cast<unsigned char>(flac[kRateAndLength + 2]) & 0x0fu;
+  const std::uint64_t high = static_cast<unsigned char>(flac[kRateAndLength + 3]) & 0xf0u;
+  const std::uint64_t packed = rate << 44 | others << 40 | high << 32 | frames;
+  for (std::size_t i = 0; i < 8; ++i) flac[kRateAndLength + i] = static_cast<char>(packed >> (56 - 8 * i));
+  return flac;
+}
+
+TEST(SoundReader, APromiseOfAHeaderTakesNoMemory) {
+  const TemporaryDirectory directory;
+  const std::size_t before = peak_memory();
+  struct Promise {
+    std::uint64_t rate, seconds;
+    ErrorKind kind;
+  };
+  for (const Promise& promise :
+       {Promise{48000, 599, ErrorKind::malformed}, Promise{655350, 599, ErrorKind::malformed},
+        Promise{48000, 1'000'000, ErrorKind::limit_exceeded}}) {
+    const std::string flac = flac_that_promises(directory, promise.rate, promise.rate * promise.seconds);
+    try {
+      parse_sound(std::as_bytes(std::span(flac)), "promise.flac");
+      ADD_FAILURE() << "was read";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), promise.kind) << error.what();
+    }
+  }
+  EXPECT_LT(peak_memory() - before, std::size_t{64} << 20);
+}
+
+TEST(SoundReader, BlocksLeaveNoSeam) {
+  const TemporaryDirectory directory;
+  // Several blocks and a last one that is not whole, at a rate that no block is a multiple of.
+  const std::vector<float> tone = sine(100'003, 1, 44100, 440, 0.5f);
+  write_plain(directory / "tone.wav", tone, 1, 44100, SF_FORMAT_WAV | SF_FORMAT_FLOAT);
+  const Sound sound = read_sound(directory / "tone.wav");
+  ASSERT_EQ(sound.frames(), static_cast<std::size_t>(std::llround(100'003 * 48000.0 / 44100)));
+  const std::vector<float> expected = sine(sound.frames(), 1, 48000, 440, 0.5f);
+  for (std::size_t i = 4800; i < expected.size() - 4800; ++i) {
+    ASSERT_NEAR(sound.samples[2 * i], expected[i], 1e-5) << i;
+    ASSERT_EQ(sound.samples[2 * i + 1], sound.samples[2 * i]);
   }
 }
 
