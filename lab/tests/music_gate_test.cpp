@@ -68,7 +68,8 @@ SweepPlan music_sweep(const std::filesystem::path& songs, ops::Precision precisi
 
 TEST(MusicSweep, HasARowForEveryFormWithItsRedArms) {
   const TemporaryDirectory folder;
-  SweepPlan plan = music_sweep(some_songs(folder, "bd"), ops::Precision::fp32);
+  SweepPlan plan = music_sweep(some_songs(folder, "b"), ops::Precision::fp32);
+  for (GateFile& gate : plan.gates) gate.red_arms = {{"wrong_seed", 0}, {"shifted_window", 0.1}};
   plan.vary = {"snake", "gated_delta_rule"};
   const SweepReport report = sweep(plan, nullptr);
   ASSERT_EQ(report.rows.size(), ops::snake_forms().size() + 1);
@@ -76,7 +77,7 @@ TEST(MusicSweep, HasARowForEveryFormWithItsRedArms) {
   EXPECT_THAT(report.rows[0].not_run, HasSubstr("runs gated_delta_rule"));
   EXPECT_EQ(report.rows[1].form, "snake=reference");
   EXPECT_EQ(report.rows[1].comparator, "audio");
-  ASSERT_EQ(report.rows[1].report->red_arms.size(), 3u);
+  ASSERT_EQ(report.rows[1].report->red_arms.size(), 2u);
   for (const ArmReport& arm : report.rows[1].report->red_arms) EXPECT_EQ(arm.outcome, ArmOutcome::red);
   const auto subject = receipt_subject(report);
   ASSERT_EQ(subject["fixtures"].size(), 1u);
