@@ -429,7 +429,7 @@ def check_against_transformers(model, config, encoder):
     whole = transformers.Qwen3_5ForCausalLM(config)
     whole.load_state_dict({"model." + n: v.detach().cpu().float() for n, v in model.state_dict().items()}, strict=False)
     whole.eval()
-    rows = list(data.evaluation_rows(encoder, [sample(i, "held_out") for i in range(3)]))[:4]
+    rows = list(data.evaluation_rows(encoder, [sample(i, "dev") for i in range(3)]))[:4]
     worst = 0.0
     model.eval()
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -518,7 +518,7 @@ def main():
     inner = adapted.base_model.model
     steps_adapter = train(inner, head, producer, blank, arguments.adapter_seconds, 5e-4, 20, 0.05, 0.0, 0.1, trained, 0.0)
     producer.stop()
-    held_out = list(data.evaluation_rows(encoder, [sample(9_000_000 + i, "held_out") for i in range(1500)]))
+    held_out = list(data.evaluation_rows(encoder, [sample(9_000_000 + i, "dev") for i in range(1500)]))
     held_out = [row for row in held_out if len(row[0]) <= 1024]
     calibration = suite_rows(encoder, Path(__file__).parent / "calibration.jsonl")
     temperature = round(fitted_temperature(answers(inner, head, calibration), calibration), 3)

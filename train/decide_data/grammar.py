@@ -1,8 +1,9 @@
-"""Phrases with alternatives and slots, and which of them training, held-out and test data may use.
+"""Phrases with alternatives and slots, and which of them training, development and test data may use.
 
 A phrase is text with (alternative|alternative) and {slot}. A list of phrases is parted once for all by its text
 alone: lines that begin with "!" belong to the test, and of two or more the last of the others, so that the test has
-plain wordings as well as unusual ones; some lines are held out of training, to see what it is worth on its own kind.
+plain wordings as well as unusual ones. Of the rest some are withheld from training for development, which so differs from
+training as the test does, and on which choices are made without a look at the test.
 """
 
 import functools
@@ -10,7 +11,7 @@ import hashlib
 import re
 from pathlib import Path
 
-SPLITS = ("train", "held_out", "test")
+SPLITS = ("train", "dev", "test")
 GROUP = re.compile(r"\(([^()|]*(?:\|[^()|]*)+)\)")
 SLOT = re.compile(r"\{([a-z_]+?)(2?)\}")
 
@@ -32,10 +33,31 @@ def more_wordings():
     return more
 
 
-class Phrases:
-    """Lists of templates for each split. `lines`: text, one phrase a line, or a list of phrases."""
+def withheld(items, least=4):
+    """Those of training's items that development has for itself: one in five, and one at least of `least` or more."""
+    order = sorted(items, key=lambda item: digest(f"dev {item}"))
+    return order[: max(len(items) // 5, int(len(items) >= least))]
 
-    def __init__(self, lines):
+
+def divided(items):
+    """split -> the items of a list for training that it may use."""
+    kept = withheld(items)
+    return {"train": [item for item in items if item not in kept], "dev": kept or list(items)}
+
+
+def parted(table):
+    """{"train": ..., "test": ...} of lists or dicts, with a share of training's withheld as "dev"."""
+    both = divided(list(table["train"]))
+    if isinstance(table["train"], dict):
+        both = {split: {key: table["train"][key] for key in keys} for split, keys in both.items()}
+    return {**table, **both, "all": table["train"]}
+
+
+class Phrases:
+    """Lists of templates for each split. `lines`: text, one phrase a line, or a list of phrases; `tested`: whether the test
+    has some of them."""
+
+    def __init__(self, lines, tested=True):
         if isinstance(lines, str):
             lines = lines.split("\n")
         lines = [line.strip() for line in lines if line.strip()]
@@ -43,20 +65,23 @@ class Phrases:
         test = [line[1:].strip() for line in lines if line.startswith("!")]
         self.unusual = set(test)
         first = plain[0] if plain else ""
-        if len(plain) >= 2:
+        if len(plain) >= 2 and tested:
             test.append(plain.pop())
-        plain += more_wordings().get(first, [])
-        held_out = [line for line in plain[2:] if digest("held out" + line) % 12 == 0][:2]
-        self.lists = {
-            "train": [line for line in plain if line not in held_out],
-            "held_out": held_out or plain,
-            "test": test or plain,
-        }
+        self.lists = {"test": test or plain}
         self.own_test = bool(test)
+        self.train_on(plain + more_wordings().get(first, []))
+
+    def train_on(self, lines):
+        self.lists.update(divided(lines))
+
+    def add(self, lines):
+        """Further phrases that the test does not have."""
+        known = self.lists["train"] + (self.lists["dev"] if self.lists["dev"] != self.lists["train"] else [])
+        self.train_on([*known, *lines])
 
     def choose(self, rng, split):
         lines = self.lists[split]
-        if split == "train" or len(lines) < 2:
+        if split != "test" or len(lines) < 2:
             return rng.choice(lines)
         # However many there are of each: plain wordings four times in five, unusual ones else.
         unusual = [line for line in lines if line in self.unusual]

@@ -66,7 +66,7 @@ def read_groups(name):
     for group in groups:
         for concept in group.concepts:
             concept.phrases = Phrases(concept.lines)
-            concept.phrases.lists["train"] += more.get(concept.key, [])
+            concept.phrases.add(more.get(concept.key, []))
     return groups
 
 

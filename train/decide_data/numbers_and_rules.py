@@ -1,7 +1,7 @@
 """Numbers and rules: is a limit kept, which tier applies, is it in time, which is the largest."""
 
 from . import asking, texts
-from .grammar import Phrases, fill
+from .grammar import Phrases, fill, parted
 from .topics import instructions
 from .vocab import MONTHS
 
@@ -130,10 +130,10 @@ def instructions_text(world, phrases):
 
 COMPARE = Phrases("is {a} (greater|larger|higher|more|bigger) than {b}?\nis {a} (above|over) {b}?\ndoes {a} exceed {b}?\n!does {a} outdo {b}?")
 COMPARE_LESS = Phrases("is {a} (less|smaller|lower) than {b}?\nis {a} (below|under) {b}?\n!does {a} fall short of {b}?")
-QUANTITIES = {
+QUANTITIES = parted({
     "train": "price stock weight height age length temperature speed count score budget cost time distance users errors seats pages".split(),
     "test": "altitude mileage turnover voltage depth balance width attendance latency humidity".split(),
-}
+})
 LARGEST = Phrases("which (is|has) the (largest|highest|biggest|greatest) ({what}|number|value)?\nwho or what has the most?\n(which|what) is the maximum?\n!which one tops the list?")
 SMALLEST = Phrases("which (is|has) the (smallest|lowest|least) ({what}|number|value)?\n(which|what) is the minimum?\n!which one is at the bottom?")
 ZERO = Phrases("which (item|one|product) is (out of stock|sold out|missing|at zero)?\n(what|which) has run out?\n!of what is there nothing left?")
@@ -145,7 +145,7 @@ def table(world):
     names = world.slots.several(world.pick(kinds), world.rng.randint(2, 5))
     top = world.pick([9, 20, 99, 99, 500, 3000])
     values = world.sample(list(range(1, top + 1)), len(names))
-    what = world.pick(QUANTITIES["test" if world.split == "test" else "train"])
+    what = world.pick(QUANTITIES[world.split])
     zero = world.chance(0.2)
     if zero:
         values[world.rng.randrange(len(values))] = 0
@@ -240,15 +240,23 @@ def tiers(world):
 COUNT = Phrases("how many ({what}) (are there|are listed|are in the list)?\n(number|count) of {what}\n!count the {what}.")
 
 
+FLAGS = parted({"train": "active paid urgent approved member signed shipped open verified trial public archived blocked insured".split(),
+                "test": "renewed fragile audited boarded sealed pinned retired".split()})  # fmt: skip
+STATUSES = parted({"train": "new open pending closed sent lost done failed running waiting".split(),
+                   "test": "parked dormant escalated rejected frozen merged".split()})  # fmt: skip
+
+
+def drawn(world, words, count):
+    """Some of the split's words, after a draw from all of training's, which the suite's random numbers count."""
+    world.sample(words["all"], count)
+    return world.sample(words[world.split], count)
+
+
 def fields(world):
     """An object's fields: yes or no, a value, a count."""
-    keys = world.sample("active paid urgent approved member signed shipped open verified trial public archived blocked insured".split(), 3)
-    if world.split == "test":
-        keys = world.sample("renewed fragile audited boarded sealed pinned retired".split(), 3)
+    keys = drawn(world, FLAGS, 3)
     state = {k: world.chance(0.5) for k in keys}
-    status_values = world.sample("new open pending closed sent lost done failed running waiting".split(), 4)
-    if world.split == "test":
-        status_values = world.sample("parked dormant escalated rejected frozen merged".split(), 4)
+    status_values = drawn(world, STATUSES, 4)
     status_key = world.pick(["status", "state", "phase"])
     state[status_key] = status_values[0]
     listed = world.slots.several(world.pick(["product", "person", "city"]), world.rng.randint(1, 5))

@@ -1,12 +1,12 @@
 """Reading: who does what, from where to where, which aspect is good, what is said and what is not."""
 
 from . import asking, texts
-from .grammar import Phrases, fill
+from .grammar import Phrases, fill, parted
 from .lexicon import LANGUAGES, SYNONYMS, THESAURUS, WORDS
 from .topics import instructions
 from .vocab import DAYS
 
-TASKS = {
+TASKS = parted({
     "train": [("takes the minutes", "taking the minutes"), ("orders the food", "ordering the food"), ("calls the client", "calling the client"),
               ("writes the report", "writing the report"), ("cleans the kitchen", "cleaning the kitchen"), ("feeds the cat", "feeding the cat"),
               ("pays the bill", "paying the bill"), ("drives the van", "driving the van"), ("opens the shop", "opening the shop"),
@@ -17,14 +17,10 @@ TASKS = {
     "test": [("paints the fence", "painting the fence"), ("tunes the guitar", "tuning the guitar"), ("guards the gate", "guarding the gate"),
              ("sews the costumes", "sewing the costumes"), ("signs the lease", "signing the lease"), ("bakes the bread", "baking the bread"),
              ("rows the boat", "rowing the boat"), ("counts the votes", "counting the votes")],
-}  # fmt: skip
+})  # fmt: skip
 TASK_LINE = Phrases("{p} {does}\n{p} is {doing}\n{doing} is the job of {p}\n{doing}: {p}\n{p} will be {doing}\n!it falls to {p} to be {doing}\n!for {doing} we have {p}")
 WHO_DOES = Phrases("who {does}?\nwho is {doing}?\nwho is responsible for {doing}?\nwhich person {does}?\n!whose part is {doing}?")
 DOES = Phrases("is {p} {doing}?\nis it {p} who {does}?\n!does {doing} fall to {p}?")
-
-
-def source(world):
-    return "test" if world.split == "test" else "train"
 
 
 def with_slots(world, phrases, **values):
@@ -49,7 +45,7 @@ def options_of(names):
 def duties(world):
     count = world.rng.randint(2, 4)
     people = world.slots.several("person", count + (1 if world.chance(0.4) else 0))
-    tasks = world.sample(TASKS[source(world)], count)
+    tasks = world.sample(TASKS[world.split], count)
     lines = [with_slots(world, TASK_LINE, p=p, does=does, doing=doing) for p, (does, doing) in zip(people, tasks)]
     state = ", ".join(lines) if world.chance(0.5) else " ".join(texts.sentence(world, x) for x in lines)
     if world.chance(0.2):
@@ -84,34 +80,34 @@ def places(world):
     return state, [asking.choice(world, asked(world, WHERE, p=people[at]), options_of(extra), cities[at], 0.02)]
 
 
-EVENTS = {"train": "meeting|dinner|exam|concert|training|delivery|interview|party|call|workshop|appointment|lesson|report|deadline|test|presentation".split("|"),
-          "test": "rehearsal|inspection|auction|picnic|hearing|parade|webinar|fitting".split("|")}  # fmt: skip
+EVENTS = parted({"train": "meeting|dinner|exam|concert|training|delivery|interview|party|call|workshop|appointment|lesson|report|deadline|test|presentation".split("|"),
+          "test": "rehearsal|inspection|auction|picnic|hearing|parade|webinar|fitting".split("|")})  # fmt: skip
 EVENT_WHEN = Phrases("the {e} is (on|due on) {w}\n{e}: {w}\nthe {e} (takes place|happens) on {w}\nwe have the {e} on {w}\n!{w} is the day of the {e}")
 EVENT_MOVED = Phrases("the {e} (has been|was|is) moved from {v} to {w} ({r}|)\nthe {e} is not on {v} but on {w} ({r}|)\nwe moved the {e} to {w}, (it was|originally) {v} ({r}|)\n(instead of|not) {v}, the {e} is on {w} ({r}|)\nthe {e} was planned for {v}, now it's {w} ({r}|)\n!{v} is off, the {e} waits until {w} ({r}|)")
 WHEN = Phrases("(when|on which day) is the {e} (now|)?\n(what|which) day is the {e}?\ndate of the {e}\n!for which day is the {e} set?")
-REASONS = {
+REASONS = parted({
     "train": [("someone is ill", "because {person} is ill"), ("the room is taken", "because the room is not free"), ("bad weather", "because of the snow"),
               ("a strike", "due to a strike"), ("a holiday", "because it is a holiday"), ("no money", "because there is no money"),
               ("a technical fault", "because the projector broke"), ("too few people", "because only two people signed up")],
     "test": [("a funeral", "since there is a funeral"), ("a power cut", "as the power was off"), ("roadworks", "owing to roadworks"), ("an election", "on account of the election")],
-}  # fmt: skip
+})  # fmt: skip
 WHY = Phrases("why (was|is) (it|the {e}) moved?\n(what is the reason|the reason) (for the change|)?\nwhat reason is given?\n!what brought the change about?")
 
 
 def events(world):
-    own = EVENTS[source(world)]
+    own = EVENTS[world.split]
     days = world.sample(DAYS, 4)
     if world.chance(0.25):
         days = [f"{h}:{m}" for h, m in zip(world.sample(range(6, 22), 4), world.sample(["00", "15", "30", "45"], 4))]
     if world.chance(0.5):
         event = world.pick(own)
-        reason_name, reason = world.pick(REASONS[source(world)])
+        reason_name, reason = world.pick(REASONS[world.split])
         text = with_slots(world, EVENT_MOVED, e=event, v=days[0], w=days[1], r=reason)
         state = texts.joined(world, [text], 0.25)
         names = days[: world.pick([2, 3, 4])]
         questions = [asking.choice(world, asked(world, WHEN, e=event), options_of(names), days[1], 0.02)]
         if reason.split("{")[0].strip() in text or world.slots.kept.get(("person", False), "\0") in text and "{person}" in reason:
-            others = [r for r, _ in world.sample([x for x in REASONS[source(world)] if x[0] != reason_name], 2)]
+            others = [r for r, _ in world.sample([x for x in REASONS[world.split] if x[0] != reason_name], 2)]
             questions.append(asking.choice(world, asked(world, WHY, e=event), options_of([reason_name, *others]), reason_name, 0.03))
         return state, questions
     picked = world.sample(own, world.rng.randint(2, 3))
@@ -120,12 +116,12 @@ def events(world):
     return state, [asking.choice(world, asked(world, WHEN, e=picked[at]), options_of(days[: world.pick([len(picked), 4])]), days[at], 0.02)]
 
 
-AGREE = {
+AGREE = parted({
     "train": ["ok, {x} then", "{x} is better for me", "let's take {x}", "{x} it is", "I prefer {x}", "{x} please", "{x} suits me", "yes, {x}"],
     "test": ["{x} sounds right to me", "make it {x}", "my vote goes to {x}"],
-}
-OFFER = {"train": ["{x} or {y}?", "shall we take {x} or {y}?", "what about {x}? or {y}?", "do you prefer {x} or {y}?", "{x}? {y}?"],
-         "test": ["would {x} do, or rather {y}?", "pick one: {x}, {y}"]}  # fmt: skip
+})
+OFFER = parted({"train": ["{x} or {y}?", "shall we take {x} or {y}?", "what about {x}? or {y}?", "do you prefer {x} or {y}?", "{x}? {y}?"],
+         "test": ["would {x} do, or rather {y}?", "pick one: {x}, {y}"]})  # fmt: skip
 AGREED = Phrases("what (did they|was) (agree on|agreed|decide|chosen)?\nwhich (one|option) (is|was) (chosen|taken|agreed)?\nwhat do they (choose|take)?\n!on what did they settle?")
 SURE = ["ok, see you", "great", "fine with me", "perfect", "done", "good"]
 
@@ -136,7 +132,7 @@ def agreement(world):
     x, y = world.slots.several(kind, 2)
     a, b = world.slots.several("person", 2)
     right = world.pick([x, y])
-    turns = [(a, world.pick(OFFER[source(world)]).replace("{x}", x).replace("{y}", y)), (b, world.pick(AGREE[source(world)]).replace("{x}", right))]
+    turns = [(a, world.pick(OFFER[world.split]).replace("{x}", x).replace("{y}", y)), (b, world.pick(AGREE[world.split]).replace("{x}", right))]
     if world.chance(0.5):
         turns.append((a, world.pick(SURE)))
     names = [x, y, *([world.slots.fresh(kind)] if world.chance(0.3) else [])]
@@ -144,7 +140,7 @@ def agreement(world):
     return state, [asking.choice(world, instructions(world, AGREED), options_of(dict.fromkeys(names)), right, 0.02)]
 
 
-ASPECTS = {
+ASPECTS = parted({
     "train": {
         "food": ("the food was (delicious|excellent|fresh|tasty)|we loved every dish", "the food was (cold|bland|terrible|salty)|the meal made us sick"),
         "service": ("the (staff|service|waiter) was (friendly|quick|attentive|helpful)|they served us with a smile", "the (staff|service|waiter) was (rude|slow|unfriendly)|we waited an hour (for a table|to be served)"),
@@ -174,7 +170,7 @@ ASPECTS = {
         "taste": ("it tastes (wonderful|great)|a lovely taste", "it tastes (awful|bland)|a disgusting taste"),
         "steering": ("the steering is (perfect|smooth)|it steers well", "the steering is (terrible|poor)|it steers badly"),
     },
-}  # fmt: skip
+})  # fmt: skip
 THINK = Phrases("what does the (reviewer|author|guest|customer) think of the {a}?\n(how is|opinion on) the {a}?\n(sentiment|opinion|rating) (of|on|about) the {a}\n{a}\n!what verdict is given on the {a}?")
 LIKES = Phrases("is the (reviewer|author|guest|customer) (happy|satisfied|pleased) with the {a}?\n(does|did) the (reviewer|author|guest) like the {a}?\nis the {a} (good|praised)?\n!does the {a} find favour?")
 FAULTS = Phrases("does the (reviewer|author|guest|customer) (criticise|complain about) the {a}?\nis the {a} (bad|criticised)?\n!is the {a} faulted?")
@@ -185,8 +181,8 @@ ABSENT = ["not mentioned", "not stated", "no opinion", "nothing said"]
 
 
 def review(world):
-    aspects = ASPECTS[source(world)]
-    names = world.sample(sorted(aspects), world.rng.randint(1, 4))
+    aspects = ASPECTS[world.split]
+    names = world.sample(sorted(aspects), world.rng.randint(1, min(4, len(aspects) - 1)))
     good = [world.chance(0.5) for _ in names]
     lines = [fill(world.pick(pick_of(aspects[n][0 if g else 1])), world.rng, world.slots) for n, g in zip(names, good)]
     if world.chance(0.5) and len(lines) > 1:

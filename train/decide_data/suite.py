@@ -1,6 +1,6 @@
 """Writes a suite of questions with the answers that they should get.
 
-usage: python3 train/decide_data/suite.py OUT.jsonl [--questions N] [--split test|held_out] [--seed S]
+usage: python3 train/decide_data/suite.py OUT.jsonl [--questions N] [--split test|dev] [--seed S]
 
 One line a request: {"id", "family", "request": {"state", "questions"}, "expected": {question: answer}}. An answer is true
 or false, an option's name, or a score's mean level; null where the state cannot tell, and then every answer but an even
@@ -34,7 +34,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--questions", type=int, default=2400)
-    parser.add_argument("--split", choices=["held_out", "test"], default="test")
+    parser.add_argument("--split", choices=["dev", "test"], default="test")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with open(arguments.out, "w", encoding="utf-8") as file:

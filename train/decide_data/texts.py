@@ -125,7 +125,7 @@ def misspelt(world, text, errors):
 
 def worn(world, text, strength=1.0):
     """The text as hurried people type it."""
-    if world.split == "test":
+    if world.split != "train":
         strength *= 0.5
     if world.chance(0.12 * strength):
         text = misspelt(world, text, max(1, len(text) // 40))

@@ -1,11 +1,13 @@
 """Names, things and numbers that fill the slots of phrases. The test's are its own: no word is in both lists."""
 
-SYLLABLES = {
+from .grammar import parted
+
+SYLLABLES = parted({
     "train": ("ba be bo da de do fa fe fi ga go ka ke ko la le li lo ma me mi mo na ne ni no pa pe po ra re ri ro "
               "sa se so ta te to va ve vi wa we zo").split(),
     "test": "bru cha chi dro dwe fla fru gla gri hy ju kri kle kwi ny phi pla pru qua sho shu sky sti thu tro twi vu yo zu".split(),
-}
-ENDINGS = {"train": "n r s l x m t".split() + [""] * 4, "test": "nd rk lf sh ck mp ng".split() + [""] * 3}
+})
+ENDINGS = {"train": "n r s l x m t".split() + [""] * 4, "dev": ["", "k", "f"], "test": "nd rk lf sh ck mp ng".split() + [""] * 3}
 
 LISTS = {
     "person": (
@@ -69,10 +71,10 @@ LISTS = {
              "cellar|ferry|tower|oven|harbour|meadow|canteen|tunnel|staircase|barn|chapel|stove|quay"),
 }  # fmt: skip
 LISTS = {
-    kind: {
+    kind: parted({
         "train": train.split("|") if "|" in train else train.split(),
         "test": test.split("|") if "|" in test else test.split(),
-    }
+    })
     for kind, (train, test) in LISTS.items()
 }
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
@@ -80,15 +82,9 @@ MONTHS = "January February March April May June July August September October No
 CURRENCIES = ["{} dollars", "${}", "{} euros", "{} EUR", "€{}", "{} pounds", "£{}", "{} USD"]
 
 
-def source(split):
-    """Held-out data for the temperature uses training's names: they are of training's kind."""
-    return "test" if split == "test" else "train"
-
-
 def made_up(rng, split):
     """A name that nobody has."""
-    part = source(split)
-    return ("".join(rng.choice(SYLLABLES[part]) for _ in range(rng.choice([2, 2, 3]))) + rng.choice(ENDINGS[part])).capitalize()
+    return ("".join(rng.choice(SYLLABLES[split]) for _ in range(rng.choice([2, 2, 3]))) + rng.choice(ENDINGS[split])).capitalize()
 
 
 def money(rng):
@@ -132,13 +128,14 @@ class Slots:
             return made[kind](rng)
         if kind in ("person", "city", "company") and rng.random() < 0.4:
             return made_up(rng, self.split)
-        return rng.choice(LISTS[kind][source(self.split)])
+        return rng.choice(LISTS[kind][self.split])
 
     def several(self, kind, count):
-        """Different values of one kind."""
-        found = []
+        """Different values of one kind; development's few are made up by training's."""
+        found, tries = [], 0
         while len(found) < count:
-            value = self.fresh(kind)
+            tries += 1
+            value = self.fresh(kind) if tries < 40 or kind not in LISTS else self.rng.choice(LISTS[kind]["all"])
             if value not in found:
                 found.append(value)
         return found
