@@ -23,6 +23,8 @@ would yes yet you your yours first last next new old great back light fast hard 
 short mad cold fit past dear leave love try turn play show stage share mark paper note line key code cross blue left current fall
 day week month year hour minute man men day""".split())  # fmt: skip
 
+CONCRETE = {"noun.artifact", "noun.food", "noun.animal", "noun.object", "noun.plant"}
+
 
 class Sense:
     __slots__ = ("part", "field", "words", "counts", "definition", "examples", "hypernyms", "similar", "antonyms", "domains", "narrower")
@@ -72,6 +74,12 @@ class Dictionary:
             return None
         sense = max(self.by_word[word], key=lambda pair: pair[1])[0]
         return sense if self.share(word, sense) >= share else None
+
+    @functools.cached_property
+    def things(self):
+        """Usual names of things that one can see, of one word."""
+        return sorted({w for sense in self.senses if sense.field in CONCRETE for w in sense.words if w.isalpha() and w.islower()
+                       and 2 < len(w) < 12 and self.known(w) > 2 and self.share(w, sense) > 0.3})  # fmt: skip
 
     def past(self, verb):
         irregular = [form for form in self.irregular.get(("v", verb), []) if not form.endswith("ing")]

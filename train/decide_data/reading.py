@@ -1,6 +1,6 @@
 """Reading: who does what, from where to where, which aspect is good, what is said and what is not."""
 
-from . import asking, texts
+from . import asking, binding, texts
 from .grammar import Phrases, fill, parted
 from .lexicon import LANGUAGES, SYNONYMS, THESAURUS, WORDS
 from .topics import instructions
@@ -45,7 +45,7 @@ def options_of(names):
 def duties(world):
     count = world.rng.randint(2, 4)
     people = world.slots.several("person", count + (1 if world.chance(0.4) else 0))
-    tasks = world.sample(TASKS[world.split], count)
+    tasks = binding.tasks(world, count) if world.split == "train" and world.chance(0.7) else world.sample(TASKS[world.split], count)
     lines = [with_slots(world, TASK_LINE, p=p, does=does, doing=doing) for p, (does, doing) in zip(people, tasks)]
     state = ", ".join(lines) if world.chance(0.5) else " ".join(texts.sentence(world, x) for x in lines)
     if world.chance(0.2):

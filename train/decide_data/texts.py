@@ -2,6 +2,7 @@
 
 import re
 
+from .dictionary import substitutes
 from .grammar import Phrases
 from .lexicon import SYNONYMS, THESAURUS
 
@@ -98,11 +99,17 @@ def word_table():
 WORD_TABLE = word_table()
 
 
-def varied(world, text, rate=0.12):
-    """Now and then another word of the same meaning; training's alone."""
+def varied(world, text, rate=0.15):
+    """Now and then another word of the same meaning, by the thesaurus or the dictionary; training's alone."""
     if world.split != "train":
         return text
-    return WORD.sub(lambda m: world.pick(WORD_TABLE[m[0]]) if m[0] in WORD_TABLE and world.chance(rate) else m[0], text)
+
+    def other(match):
+        word = match[0]
+        table = WORD_TABLE if word in WORD_TABLE else substitutes()
+        return world.pick(table[word]) if word in table and world.chance(rate) else word
+
+    return WORD.sub(other, text)
 
 
 def misspelt(world, text, errors):
