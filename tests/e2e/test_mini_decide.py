@@ -9,7 +9,7 @@ from program import ProgramTest
 
 sys.path.insert(0, str(program.ROOT / "train"))
 
-from decide_data import asking, grammar, lexicon, numbers_and_rules, reading, suite, texts, topics, vocab  # noqa: E402
+from decide_data import asking, binding, comparing, grammar, lexicon, numbers_and_rules, reading, suite, texts, topics, vocab, words  # noqa: E402
 
 RUN = program.ROOT / "models/assay-mini-decide/run"
 SUITES = program.DATA / "decide"
@@ -27,7 +27,7 @@ def phrase_lists(value):
 
 
 def all_lists():
-    for module in (asking, numbers_and_rules, reading, texts, topics):
+    for module in (asking, binding, comparing, numbers_and_rules, reading, texts, topics, words):
         for name, value in vars(module).items():
             if name.isupper():
                 yield from phrase_lists(value)
@@ -46,14 +46,23 @@ class Data(unittest.TestCase):
             if phrases.own_test:
                 shared = set(map(str.lower, phrases.lists["train"])) & set(map(str.lower, phrases.lists["test"]))
                 self.assertFalse(shared)
-        trained = {line.lower() for phrases in lists for line in phrases.lists["train"] if len(line.split()) > 3}
         tested = {line.lower() for phrases in lists if phrases.own_test for line in phrases.lists["test"]}
-        self.assertFalse(trained & tested)
+        shared = [line for phrases in lists for split in ("train", "dev") for line in phrases.usable(split) if line.lower() in tested]
+        self.assertEqual(shared, [])
+
+    def test_development_phrases_are_not_in_training(self):
+        withheld = 0
+        for phrases in all_lists():
+            if phrases.lists["dev"] != phrases.lists["train"]:
+                self.assertFalse(set(phrases.lists["dev"]) & set(phrases.lists["train"]))
+                withheld += len(phrases.lists["dev"])
+        self.assertGreater(withheld, 300)
 
     def test_names_and_things_are_not_shared(self):
         for kind, words in vocab.LISTS.items():
-            self.assertFalse(set(words["train"]) & set(words["test"]), kind)
-        self.assertFalse(set(vocab.SYLLABLES["train"]) & set(vocab.SYLLABLES["test"]))
+            self.assertFalse(set(words["all"]) & set(words["test"]), kind)
+            self.assertFalse(set(words["train"]) & set(words["dev"]), kind)
+        self.assertFalse(set(vocab.SYLLABLES["all"]) & set(vocab.SYLLABLES["test"]))
 
     def test_the_suite_is_what_the_generator_makes(self):
         kept = (SUITES / "test.jsonl").read_text(encoding="utf-8").splitlines()

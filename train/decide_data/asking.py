@@ -71,7 +71,7 @@ def named(world, concepts, style=None):
         for _ in range(8):
             use_description = style == "descriptions" and concept.descriptions
             name = world.reworded(world.say(concept.descriptions if use_description else concept.names))
-            if name not in options:
+            if name not in options and (world.split == "test" or name.lower() not in Phrases.TESTED):
                 break
         if name in options:
             continue

@@ -5,7 +5,7 @@ so that no wording gives away the answer: only the numbers with the direction of
 """
 
 from . import asking, texts
-from .grammar import Phrases, expand
+from .grammar import Phrases, expand, untested
 from .numbers_and_rules import HOLDS, LEAST, LESS, MORE, MOST, near
 from .vocab import DAYS, MONTHS
 
@@ -101,7 +101,7 @@ def limits(world):
     for phrases, right in world.sample(options, world.pick([1, 1, 2])):
         questions.append(asking.noul(begun(world, put(world, chosen(world, phrases), measure)), sure if right else 1 - sure))
     if compare in (MOST, LEAST) and world.chance(0.3):
-        verdicts = world.pick(VERDICTS)
+        verdicts = world.pick(untested(VERDICTS))
         right = verdicts[0 if HOLDS[compare](y, x) else 1]
         questions.append(asking.choice(world, begun(world, chosen(world, DECIDE)), dict.fromkeys(verdicts), right, 0.04))
     return laid_out(world, rule, fact, questions)

@@ -57,6 +57,8 @@ class Phrases:
     """Lists of templates for each split. `lines`: text, one phrase a line, or a list of phrases; `tested`: whether the test
     has some of them."""
 
+    TESTED = set()  # every line that only the test has, in lower case
+
     def __init__(self, lines, tested=True):
         if isinstance(lines, str):
             lines = lines.split("\n")
@@ -67,8 +69,9 @@ class Phrases:
         first = plain[0] if plain else ""
         if len(plain) >= 2 and tested:
             test.append(plain.pop())
-        self.lists = {"test": test or plain}
+        self.lists, self.checked = {"test": test or plain}, set()
         self.own_test = bool(test)
+        self.TESTED.update(line.lower() for line in test)
         self.train_on(plain + more_wordings().get(first, []))
 
     def train_on(self, lines):
@@ -79,8 +82,15 @@ class Phrases:
         known = self.lists["train"] + (self.lists["dev"] if self.lists["dev"] != self.lists["train"] else [])
         self.train_on([*known, *lines])
 
+    def usable(self, split):
+        """The split's lines; training and development use none that some list has for the test alone."""
+        if split != "test" and split not in self.checked:
+            self.checked.add(split)
+            self.lists[split] = untested(self.lists[split]) or untested(self.lists["train"]) or self.lists[split][:1]
+        return self.lists[split]
+
     def choose(self, rng, split):
-        lines = self.lists[split]
+        lines = self.usable(split)
         if split != "test" or len(lines) < 2:
             return rng.choice(lines)
         # However many there are of each: plain wordings four times in five, unusual ones else.
@@ -89,6 +99,11 @@ class Phrases:
         if unusual and usual:
             return rng.choice(unusual if rng.random() < 0.2 else usual)
         return rng.choice(lines)
+
+
+def untested(items):
+    """Those whose text the test does not have for itself; of tuples all texts count."""
+    return [item for item in items if not {x.lower() for x in ([item] if isinstance(item, str) else item)} & Phrases.TESTED]
 
 
 def expand(template, rng):

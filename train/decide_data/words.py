@@ -10,7 +10,7 @@ import re
 
 from . import asking, texts
 from .dictionary import FUNCTION_WORDS, dictionary, withheld
-from .grammar import Phrases
+from .grammar import Phrases, untested
 
 FIELD_NAMES = {
     "noun.act": ["action", "something done", "activity"], "noun.animal": ["animal", "creature", "animals", "wildlife"],
@@ -288,7 +288,7 @@ def fields(world):
         state = world.pick([definition_of(world, sense), *sense.examples[:1], f"{word_of(world, sense)}: {definition_of(world, sense)}"])
     part = sense.field[:4]
     wrong = world.sample([f for f in FIELD_NAMES if f != sense.field and f[:4] == part], count_of_wrong(world))
-    names = [world.pick(FIELD_NAMES[f]) for f in (sense.field, *wrong)]
+    names = [world.pick(untested(FIELD_NAMES[f])) for f in (sense.field, *wrong)]
     if world.chance(0.25):
         yes = world.chance(0.5)
         return said(world, state), [asking.noul(asked(world, IS_KIND, o=names[0 if yes else 1]), 0.92 if yes else 0.08)]
@@ -356,13 +356,13 @@ def valence(world):
         state = texts.wrapped(world, texts.worn(world, texts.sentence(world, text)), plain=0.9)
     roll = world.rng.random()
     if roll < 0.45:
-        poles = world.pick(POLES)
+        poles = world.pick(untested(POLES))
         extra = [world.pick(["neutral", "neither", "mixed"])] if world.chance(0.25) else []
         return state, [a_choice(world, asked(world, GOOD_OR_BAD), poles[side], [poles[1 - side], *extra], 0.06)]
     if roll < 0.75:
         good = world.chance(0.5)
         return state, [asking.noul(asked(world, IS_GOOD if good else IS_BAD), 0.94 if good == (side == 0) else 0.06)]
-    levels = world.pick(SCALES)
+    levels = world.pick(untested(SCALES))
     place = 0.5 + max(-0.5, min(0.5, value / 8))
     return state, [asking.score(asked(world, HOW_GOOD), levels, asking.spread(place, len(levels)))]
 
