@@ -3,12 +3,15 @@
 usage: python3 train/decide.py OUT [--minutes M] [--seed S] [--smoke]
 
 OUT/base, OUT/run      the checkpoint: Hugging Face base in bf16, PEFT adapter, head.pt, tokenizer
-OUT/metrics.json       figures by type and family on held-out and on test questions, with the fitted temperature
+OUT/metrics.json       figures by type and family on development and test questions, with the fitted temperature
 OUT/fixture.json       requests with token ids, logits and probabilities by transformers' and peft's own fp32 code
 OUT/train.log          what was printed
 
-Three stages: all weights on generated data (decide_data); an adapter and the head on the base as bf16 rounded it; the
-temperature on calibration.jsonl, hand-written questions that nothing else sees. Needs torch, transformers >= 5.17, peft, tokenizers.
+train/make_dictionary.py must have written decide_data/dictionary.txt.gz. M minutes are for everything.
+
+Three stages: all weights on generated data (decide_data), with the next token of the texts as a second task; an adapter and
+the head on the base as bf16 rounded it; the temperature on development's questions, whose phrases, names and things training
+never saw, and on calibration.jsonl, hand-written ones. Needs torch, transformers >= 5.17, peft, tokenizers.
 """
 
 import argparse
@@ -16,6 +19,7 @@ import json
 import math
 import os
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -27,12 +31,15 @@ from torch import nn
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import decide_rows as data  # noqa: E402
+import hybrid  # noqa: E402
 import kev_files  # noqa: E402
+from decide_data.dictionary import dictionary  # noqa: E402
 from decide_data.samples import sample  # noqa: E402
 from hybrid import Hybrid  # noqa: E402
+from optimizers import Muon  # noqa: E402
 
 kev = data.kev
-HIDDEN, HEAD_DIM, RANK, VOCABULARY = 256, 64, 4, 6144
+HIDDEN, HEAD_DIM, RANK, VOCABULARY = 256, 64, 4, 8192
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LOG = []
 
@@ -47,7 +54,10 @@ def say(*parts):
 
 
 def corpus(count, seed):
-    """Texts of training samples."""
+    """Texts of the dictionary and of training samples."""
+    for sense in dictionary().senses:
+        yield sense.definition
+        yield from sense.examples
     for i in range(count):
         made = sample(seed * 1_000_000_000 + 500_000_000 + i, "train")
         yield kev.flat(made["state"])
@@ -122,7 +132,21 @@ def blotted(ids, exact, blank, rate):
     return torch.where(hit, blank, ids)
 
 
+PLACES = 48  # of a row whose next token is predicted, with repeats
+
+
+def language_loss(model, hidden, ids, last):
+    """The next token as a second task, on a sample of places: it tells words apart that no question asks about."""
+    places = (torch.rand(len(ids), PLACES, device=ids.device) * (last - 1).unsqueeze(1)).long()
+    read = hidden.gather(1, places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])).flatten(0, 1)
+    with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
+        predicted = F.linear(read, model.embed_tokens.weight)
+    return F.cross_entropy(predicted.float(), ids.gather(1, places + 1).flatten())
+
+
 def losses(model, head, batch, blank, dropout, language_weight, rate):
+    """The loss to minimize; of its parts the decisions' alone, and the share of right answers. `language_weight`: a tensor of
+    one number, or None."""
     ids, ends, target, last, exact = batch
     seen = blotted(ids, exact, blank, rate)
     with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
@@ -130,15 +154,9 @@ def losses(model, head, batch, blank, dropout, language_weight, rate):
     logits = logits_of(hidden, head, ends, last).masked_fill(target < 0, -1e4)
     loss = -(target.clamp_min(0) * F.log_softmax(logits, -1)).sum(-1).mean()
     right = (logits.argmax(-1) == target.argmax(-1)).float().mean()
-    if not language_weight:
+    if language_weight is None:
         return loss, loss.detach(), right
-    # The next token as a second task, on a sample of places: it tells words apart that no question asks about.
-    places = (torch.rand(len(ids), 16, device=ids.device) * (last - 1).unsqueeze(1)).long()
-    read = hidden.gather(1, places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])).flatten(0, 1)
-    with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
-        predicted = F.linear(read, model.embed_tokens.weight)
-    following = F.cross_entropy(predicted.float(), ids.gather(1, places + 1).flatten())
-    return loss + language_weight * following, loss.detach(), right
+    return loss + language_weight * language_loss(model, hidden, ids, last), loss.detach(), right
 
 
 class Captured:
@@ -190,81 +208,127 @@ class Stepper:
         return self.captured[shape](batch).clone()
 
 
-def probe_graphs():
-    """In a process of its own, since a capture that fails can leave CUDA unusable: does a graph do what plain calls do?"""
+# ---- how to compute: plainly, by graphs, by fused kernels, by both
+
+MODES = {"plain": (False, False), "graphs": (True, False), "fused": (False, True), "fused graphs": (True, True)}  # graphs, fused
+
+
+def probe_batch(rows, length):
+    ids = torch.randint(300, 6000, (rows, length), device=DEVICE)
+    ends = torch.arange(length - 50, length - 38, device=DEVICE).expand(rows, 12).contiguous()
+    target = torch.zeros(rows, 12, device=DEVICE)
+    target[:, 3] = 1
+    return ids, ends, target, torch.full((rows,), length - 6, device=DEVICE), torch.ones(rows, dtype=torch.bool, device=DEVICE)
+
+
+def probe(mode, tokens):
+    """Prints loss, gradient norm and speed of a mode as JSON. In a process of its own: what fails can leave CUDA unusable."""
+    graphs, fused = MODES[mode]
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high")
+    if fused:
+        hybrid.fuse()
     model, head = Hybrid(configuration()).to(DEVICE), Head().to(DEVICE)
+    model.train()
     parameters = [*model.parameters(), *head.parameters()]
-    ids = torch.randint(300, 6000, (64, 96), device=DEVICE)
-    ends = torch.arange(40, 52, device=DEVICE).expand(64, 12).contiguous()
-    target = torch.zeros(64, 12, device=DEVICE)
-    target[:, 3] = 1
-    batch = (ids, ends, target, torch.full((64,), 90, device=DEVICE), torch.ones(64, dtype=torch.bool, device=DEVICE))
-    model.train()
-    kept = []  # a graph that is freed takes the shared pool with it
-    for language_weight, tolerance in ((0.0, 1e-3), (0.1, 1.0)):
-        steps = [Stepper(parameters, lambda b: losses(model, head, b, 0, 0.0, language_weight, 0.0), g) for g in (False, True)]
-        kept.append(steps)
-        figures, norms = [], []
-        for step in steps:
-            figures.append(step(batch)[0].item())
-            norms.append(torch.stack([p.grad.norm() for p in parameters]).norm().item())
-            for p in parameters:
-                p.grad = None if step is steps[0] else p.grad
-            if step is steps[0]:
-                for p in parameters:
-                    p.grad = torch.zeros_like(p)
-        print("graph", figures, norms, flush=True)
-        if abs(figures[0] - figures[1]) > 1e-3 or abs(norms[0] - norms[1]) > tolerance * max(norms):
-            sys.exit(1)
+    batches = [probe_batch(tokens // length, length) for length in (96, 128)]
+    exact = Stepper(parameters, lambda b: losses(model, head, b, 0, 0.0, None, 0.0), graphs)
+    loss = exact(batches[0])[0].item()
+    norm = torch.stack([p.grad.norm() for p in parameters]).norm().item()
+    weight = torch.tensor(0.1, device=DEVICE)
+    whole = Stepper(parameters, lambda b: losses(model, head, b, 0, 0.1, weight, 0.2), graphs)
+    for batch in batches * 2:
+        whole(batch)
+    torch.cuda.synchronize()
+    begin, rounds = time.time(), 10
+    for _ in range(rounds):
+        for batch in batches:
+            whole(batch)
+    torch.cuda.synchronize()
+    speed = rounds * sum(batch[0].numel() for batch in batches) / (time.time() - begin)
+    finite = all(torch.isfinite(p.grad).all().item() for p in parameters)
+    print(json.dumps({"loss": loss, "norm": norm, "finite": finite, "speed": speed}), flush=True)
 
 
-def graphs_work():
-    import subprocess
+def fastest_mode(tokens, limit=100):
+    """The fastest mode whose loss and gradient are those of plain code; whatever fails is named and not used."""
+    found = {}
+    for mode in MODES if DEVICE == "cuda" else ():
+        command = [sys.executable, __file__, "probe", "--probe", mode, "--tokens", str(tokens)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+            found[mode] = json.loads(done.stdout.strip().splitlines()[-1])
+            say(f"{mode}: {found[mode]['speed'] / 1e3:.0f}k tokens/s, loss {found[mode]['loss']:.5f}, gradient {found[mode]['norm']:.4f}")
+        except subprocess.TimeoutExpired:
+            say(f"{mode}: not ready after {limit} s, not used")
+        except (IndexError, ValueError):
+            say(f"{mode}: fails, not used: {done.stderr.strip()[-400:]}")
+    plain = found.get("plain")
+    if not plain:
+        return "plain"
+    same = [m for m, f in found.items() if f["finite"] and abs(f["loss"] - plain["loss"]) < 5e-3 and abs(f["norm"] / plain["norm"] - 1) < 2e-2]
+    best = max(same, key=lambda mode: found[mode]["speed"], default="plain")
+    say(f"computes in mode: {best}")
+    return best
 
-    if DEVICE != "cuda":
-        return False
-    done = subprocess.run([sys.executable, __file__, "probe", "--probe-graphs"], capture_output=True, text=True)
-    say(f"CUDA graphs: {'yes' if done.returncode == 0 else 'no'} {done.stdout.strip()} {done.stderr.strip()[-600:] if done.returncode else ''}")
-    return done.returncode == 0
+
+# ---- training
 
 
-def train(model, head, producer, blank, seconds, peak, warmup, dropout, language_weight, rate, parameters, decay=0.1,
-          graphs=False):
-    """AdamW on a cosine over the time that there is."""
-    matrices = [p for p in parameters if p.ndim >= 2]
+def optimizers_for(model, head, parameters, rate, decay, muon):
+    """AdamW for all that is trained, or Muon for the model's inner matrices and AdamW for the rest."""
+    inner = {id(p) for name, p in model.named_parameters() if muon and p.ndim == 2 and "embed" not in name}
+    matrices = [p for p in parameters if p.ndim >= 2 and id(p) not in inner]
     others = [p for p in parameters if p.ndim < 2]
-    optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}],
-                                  lr=peak, betas=(0.9, 0.98), fused=DEVICE == "cuda")  # fmt: skip
-    start, step, tokens, shown, wait = time.time(), 0, 0, 0.0, 0.0
-    stepper = Stepper(parameters, lambda b: losses(model, head, b, blank, dropout, language_weight, rate), graphs)
+    adam = torch.optim.AdamW([{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}],
+                             lr=rate, betas=(0.9, 0.98), fused=DEVICE == "cuda")  # fmt: skip
+    return [adam] + ([Muon([p for p in parameters if id(p) in inner], lr=rate, weight_decay=decay)] if inner else [])
+
+
+class Plan:
+    """How a stage is trained."""
+
+    def __init__(self, seconds, rate, warmup, dropout, language, blots, decay=0.1, muon=True, graphs=False):
+        self.seconds, self.rate, self.warmup, self.dropout, self.blots = seconds, rate, warmup, dropout, blots
+        self.language = language  # weight of the next token at the beginning and at the end, or None
+        self.decay, self.muon, self.graphs = decay, muon, graphs
+
+
+def train(model, head, producer, blank, parameters, plan):
+    """On a cosine over the time that there is."""
+    optimizers = optimizers_for(model, head, parameters, plan.rate, plan.decay, plan.muon)
+    language = None if plan.language is None else torch.tensor(plan.language[0], device=DEVICE)
+    stepper = Stepper(parameters, lambda b: losses(model, head, b, blank, plan.dropout, language, plan.blots), plan.graphs)
+    start, step, tokens, shown, wait, means = time.time(), 0, 0, 0.0, 0.0, []
     model.train()
-    means = []
     while True:
         asked = time.time()
         batch = producer.get()
         wait += time.time() - asked
-        part = (time.time() - start) / seconds
+        part = (time.time() - start) / plan.seconds
         if part >= 1:
             break
-        factor = min(1, (step + 1) / warmup) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * part)))
-        for group in optimizer.param_groups:
-            group["lr"] = peak * factor
+        factor = min(1, (step + 1) / plan.warmup) * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * part)))
+        for group in (group for optimizer in optimizers for group in optimizer.param_groups):
+            group["lr"] = plan.rate * factor
+        if language is not None:
+            language.fill_(plan.language[0] + part * (plan.language[1] - plan.language[0]))
         batch = to_device(batch)
         means.append(stepper(batch))
         nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
+        for optimizer in optimizers:
+            optimizer.step()
         tokens += batch[0].numel()
         step += 1
         if time.time() - start > shown:
             loss, right = torch.stack(means[-50:]).mean(0).tolist()
+            del means[:-50]
             elapsed = time.time() - start
             say(f"{elapsed:6.1f} s  step {step:5d}  loss {loss:.4f}  right {right:.4f}  {tokens / elapsed / 1e3:.0f}k tokens/s  "
                 f"waited {wait:.1f} s")  # fmt: skip
             if not math.isfinite(loss):
                 raise SystemExit("the loss is not finite")
-            shown += max(4.0, seconds / 40)
+            shown += max(4.0, plan.seconds / 40)
     return step
 
 
@@ -449,17 +513,19 @@ def check_against_transformers(model, config, encoder):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=7.0, help="of the first stage")
+    parser.add_argument("--minutes", type=float, default=12.0, help="for everything")
     parser.add_argument("--adapter-seconds", type=float, default=25.0)
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=32768, help="a batch")
     parser.add_argument("--rate", type=float, default=2e-3, help="peak learning rate")
+    parser.add_argument("--optimizer", choices=["muon", "adamw"], default="muon")
+    parser.add_argument("--mode", choices=list(MODES), help="how to compute; the fastest that works if not given")
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 1))
     parser.add_argument("--suite", type=Path, default=data.ROOT / "tests/data/decide/test.jsonl")
     parser.add_argument("--everyday", type=Path, default=data.ROOT / "tests/data/decide/everyday.jsonl")
     parser.add_argument("--resume", type=Path, help="a checkpoint that this wrote: go on from its base, head and tokenizer")
     parser.add_argument("--commit", default="", help="the generator's commit, for the record")
-    parser.add_argument("--probe-graphs", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--probe", choices=list(MODES), help=argparse.SUPPRESS)
     parser.add_argument("--smoke", action="store_true", help="a minute instead of all: does everything once")
     return parser.parse_args()
 
@@ -474,7 +540,7 @@ def evaluate(name, model, head, encoder, rows, temperature, found):
 
 def given_tokenizer(arguments, base):
     if not arguments.resume:
-        return train_tokenizer(base, corpus(15000 if not arguments.smoke else 6000, arguments.seed))
+        return train_tokenizer(base, corpus(12000 if not arguments.smoke else 3000, arguments.seed))
     from transformers import PreTrainedTokenizerFast
 
     for file in (arguments.resume / "base").glob("tokenizer*"):
@@ -482,10 +548,13 @@ def given_tokenizer(arguments, base):
     return PreTrainedTokenizerFast.from_pretrained(base)
 
 
+RESERVE = 45  # seconds for what follows the adapter: evaluation, files, fixture
+
+
 def main():
     arguments = parse()
-    if arguments.probe_graphs:
-        probe_graphs()
+    if arguments.probe:
+        probe(arguments.probe, arguments.tokens)
         return
     begin = time.time()
     torch.manual_seed(arguments.seed)
@@ -497,46 +566,57 @@ def main():
     tokenizer = given_tokenizer(arguments, base)
     tokenizer.save_pretrained(run)
     say(f"tokenizer of {len(tokenizer)} tokens, {time.time() - begin:.0f} s")
+    mode = arguments.mode or fastest_mode(arguments.tokens)  # before the producers take the processors
     producer = data.Producer(arguments.seed, base / "tokenizer.json", arguments.tokens, arguments.workers)
     config, encoder = configuration(), data.Encoder(base / "tokenizer.json")
-    config.vocab_size = VOCABULARY
+    graphs, fused = MODES[mode]
     model, head = Hybrid(config).to(DEVICE), Head().to(DEVICE)
     say(f"{sum(p.numel() for p in model.parameters())} weights, {time.time() - begin:.0f} s")
     if arguments.resume:
         model.load_state_dict(load_base(arguments.resume / "base").state_dict())
         head.load_state_dict(torch.load(arguments.resume / "run/head.pt", weights_only=True)["head"])
     check_against_transformers(model, config, encoder)
+    if fused:
+        hybrid.fuse()
     blank = tokenizer.convert_tokens_to_ids("<|endoftext|>")
     parameters = [*model.parameters(), *head.parameters()]
-    steps = train(model, head, producer, blank, arguments.minutes * 60, arguments.rate, 300, 0.1, 0.1, 0.2, parameters,
-                  graphs=graphs_work())  # fmt: skip
+    seconds = max(30.0, arguments.minutes * 60 - (time.time() - begin) - arguments.adapter_seconds - RESERVE)
+    muon = arguments.optimizer == "muon"
+    steps = train(model, head, producer, blank, parameters, Plan(seconds, arguments.rate, 300, 0.1, (0.3, 0.05), 0.2, muon=muon, graphs=graphs))
+    hybrid.fuse(False)
     save_base(model, config, base)
     fresh = Hybrid(config)
     fresh.load_state_dict(load_base(base).state_dict())
     adapted = with_adapter(fresh.to(DEVICE))
     trained = [p for p in [*adapted.parameters(), *head.parameters()] if p.requires_grad]
     inner = adapted.base_model.model
-    steps_adapter = train(inner, head, producer, blank, arguments.adapter_seconds, 5e-4, 20, 0.05, 0.0, 0.1, trained, 0.0)
+    adapter_plan = Plan(arguments.adapter_seconds, 5e-4, 20, 0.05, None, 0.1, decay=0.0, muon=False)
+    steps_adapter = train(inner, head, producer, blank, trained, adapter_plan)
     producer.stop()
-    held_out = list(data.evaluation_rows(encoder, [sample(9_000_000 + i, "dev") for i in range(1500)]))
-    held_out = [row for row in held_out if len(row[0]) <= 1024]
-    calibration = suite_rows(encoder, Path(__file__).parent / "calibration.jsonl")
-    temperature = round(fitted_temperature(answers(inner, head, calibration), calibration), 3)
-    facts = {"seed": arguments.seed, "commit": arguments.commit, "steps": steps, "adapter_steps": steps_adapter,
-             "batch_tokens": arguments.tokens, "rate": arguments.rate, "minutes": arguments.minutes}  # fmt: skip
-    found = {"temperature": temperature, **facts}
-    say(f"temperature {temperature}, {time.time() - begin:.0f} s")
-    evaluate("calibration", inner, head, encoder, calibration, temperature, found)
-    evaluate("held out", inner, head, encoder, held_out, temperature, found)
+    facts = {"seed": arguments.seed, "commit": arguments.commit, "steps": steps, "adapter_steps": steps_adapter, "mode": mode,
+             "batch_tokens": arguments.tokens, "rate": arguments.rate, "optimizer": arguments.optimizer, "seconds": round(seconds)}  # fmt: skip
     save_adapter(adapted, run)
-    weights = save_head(head, run, temperature, facts)
-    evaluate("test", inner, head, encoder, suite_rows(encoder, arguments.suite), temperature, found)
-    evaluate("everyday", inner, head, encoder, suite_rows(encoder, arguments.everyday), temperature, found)
-    records, _ = fixture(out, tokenizer, weights, temperature, 6 if arguments.smoke else 48, arguments.everyday)
-    compare(records, inner, head, encoder, temperature)
-    (out / "metrics.json").write_text(json.dumps(found, indent=1))
+    release(out, inner, head, encoder, tokenizer, facts, arguments)
     say(f"done, {time.time() - begin:.0f} s")
     (out / "train.log").write_text("\n".join(LOG) + "\n")
+
+
+def release(out, model, head, encoder, tokenizer, facts, arguments):
+    """Temperature, head, figures and fixture."""
+    dev = list(data.evaluation_rows(encoder, [sample(i, "dev") for i in range(1500)]))
+    dev = [row for row in dev if len(row[0]) <= 1024]
+    calibration = suite_rows(encoder, Path(__file__).parent / "calibration.jsonl")
+    fitting = dev + calibration
+    temperature = round(fitted_temperature(answers(model, head, fitting), fitting), 3)
+    found = {"temperature": temperature, **facts}
+    say(f"temperature {temperature}")
+    weights = save_head(head, out / "run", temperature, facts)
+    for name, rows in (("calibration", calibration), ("dev", dev), ("test", suite_rows(encoder, arguments.suite)),
+                       ("everyday", suite_rows(encoder, arguments.everyday))):  # fmt: skip
+        evaluate(name, model, head, encoder, rows, temperature, found)
+    records, _ = fixture(out, tokenizer, weights, temperature, 6 if arguments.smoke else 48, arguments.everyday)
+    compare(records, model, head, encoder, temperature)
+    (out / "metrics.json").write_text(json.dumps(found, indent=1))
 
 
 def compare(records, model, head, encoder, temperature):

@@ -12,6 +12,25 @@ from torch import nn
 CHUNK = 32  # tokens a step of the recurrence; lengths are multiples of it
 
 
+def offset_norm(x, weight, eps):
+    return F.rms_norm(x.float(), x.shape[-1:], 1 + weight.float(), eps)
+
+
+def gated_norm(x, gate, weight, eps):
+    return F.rms_norm(x.float(), x.shape[-1:], weight.float(), eps) * F.silu(gate.float())
+
+
+def gated(x, gate):
+    """SwiGLU's product."""
+    return F.silu(gate) * x
+
+
+def short_convolution(mixed, weight, length):
+    """silu of a causal convolution over each channel; mixed: [batch, width - 1 + length, channels]."""
+    weight = weight.to(mixed.dtype)
+    return F.silu(sum(mixed[:, i : i + length] * weight[:, i] for i in range(weight.shape[1])))
+
+
 class OffsetNorm(nn.Module):
     """RMSNorm with weight 1 + w."""
 
@@ -20,7 +39,7 @@ class OffsetNorm(nn.Module):
         self.weight, self.eps = nn.Parameter(torch.zeros(size)), eps
 
     def forward(self, x):
-        return F.rms_norm(x.float(), x.shape[-1:], 1 + self.weight.float(), self.eps)
+        return offset_norm(x, self.weight, self.eps)
 
 
 class GatedNorm(nn.Module):
@@ -31,7 +50,7 @@ class GatedNorm(nn.Module):
         self.weight, self.eps = nn.Parameter(torch.ones(size)), eps
 
     def forward(self, x, gate):
-        return F.rms_norm(x.float(), x.shape[-1:], self.weight.float(), self.eps) * F.silu(gate.float())
+        return gated_norm(x, gate, self.weight, self.eps)
 
 
 def rotated(x, cos, sin):
@@ -85,11 +104,10 @@ def corners(size, device):
     return found
 
 
-def delta_rule(query, key, value, decay, beta):
-    """Gated delta rule from a state of zeros, CHUNK tokens at a time, in fp32.
-
-    query, key, value: [batch, heads, length, size]; decay (log) and beta: [batch, heads, length].
-    Inside a chunk the updates form a unit lower triangular system (arXiv 2412.06464, section 3.3)."""
+def chunk_terms(query, key, value, decay, beta):
+    """What the recurrence needs of each chunk: the new values, how they read the state, what stays inside the chunk, how the
+    state is read and written, and how much of it is kept. Inside a chunk the updates form a unit lower triangular system
+    (arXiv 2412.06464, section 3.3)."""
     batch, heads, length, size = query.shape
     parts = (batch, heads, length // CHUNK, CHUNK)
     query, key, value = (x.float().reshape(*parts, -1) for x in (query, key, value))
@@ -105,15 +123,34 @@ def delta_rule(query, key, value, decay, beta):
     new, reading = solved.split([value.shape[-1], size], -1)
     inside = query @ key.transpose(-1, -2) * between
     query, writing = query * grown, key * (total[..., -1:] - total).exp().unsqueeze(-1)
-    kept = total[..., -1].exp()[..., None, None]
+    return new, reading, inside, query, writing, total[..., -1].exp()[..., None, None]
+
+
+def delta_rule(query, key, value, decay, beta):
+    """Gated delta rule from a state of zeros, CHUNK tokens at a time, in fp32.
+
+    query, key, value: [batch, heads, length, size]; decay (log) and beta: [batch, heads, length]."""
+    batch, heads, length, _ = query.shape
+    new, reading, inside, query, writing, kept = chunk_terms(query, key, value, decay, beta)
     state, out = None, []
-    for i in range(parts[2]):
+    for i in range(length // CHUNK):
         update = new[:, :, i] if state is None else new[:, :, i] - reading[:, :, i] @ state
         read = inside[:, :, i] @ update
         out.append(read if state is None else read + query[:, :, i] @ state)
         added = writing[:, :, i].transpose(-1, -2) @ update
         state = added if state is None else state * kept[:, :, i] + added
     return torch.stack(out, 2).reshape(batch, heads, length, -1)
+
+
+PLAIN = {f.__name__: f for f in (offset_norm, gated_norm, gated, short_convolution, chunk_terms, rotated)}
+
+
+def fuse(on=True):
+    """Each of these as one kernel, or few: most of a step's time is the reading and writing between them."""
+    if on:
+        torch._dynamo.config.recompile_limit = 32  # with gradients and without, of three and four axes
+    for name, plain in PLAIN.items():
+        globals()[name] = torch.compile(plain, dynamic=True) if on else plain
 
 
 class LinearAttention(nn.Module):
@@ -139,8 +176,7 @@ class LinearAttention(nn.Module):
     def forward(self, x):
         batch, length, _ = x.shape
         mixed = F.pad(self.in_proj_qkv(x), (0, 0, self.width - 1, 0))
-        weight = self.conv1d.weight[:, 0].to(mixed.dtype)
-        mixed = F.silu(sum(mixed[:, i : i + length] * weight[:, i] for i in range(self.width)))
+        mixed = short_convolution(mixed, self.conv1d.weight[:, 0], length)
         query, key, value = mixed.split(self.sizes, -1)
 
         def heads(t, count):
@@ -164,7 +200,7 @@ class SwiGlu(nn.Module):
         self.down_proj = nn.Linear(c.intermediate_size, c.hidden_size, bias=False)
 
     def forward(self, x):
-        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        return self.down_proj(gated(self.up_proj(x), self.gate_proj(x)))
 
 
 class Layer(nn.Module):

@@ -13,7 +13,7 @@ FAMILIES = {
     reading.lexical: 9, reading.foreign: 9, reading.unknowable: 1.5, reading.irony: 1.5, reading.copying: 4,
 }  # fmt: skip
 # What makes its words from the dictionary: training's alone.
-DICTIONARY = {words.defining: 12, words.fitting: 22, words.relations: 12, words.kinds: 9, words.fields: 5, words.domains: 6, words.gaps: 6,
+DICTIONARY = {words.defining: 12, words.fitting: 22, words.relations: 12, words.kinds: 9, words.subject_fields: 5, words.domains: 6, words.gaps: 6,
               words.valence: 16, words.mentioned: 3}  # fmt: skip
 OPEN = {binding.binding: 22, binding.opposites: 6, binding.statuses: 8, comparing.limits: 20, comparing.rankings: 10, comparing.punctuality: 9}
 # Training sees more of what is learnt last, matching of names and comparing of numbers, and it in its plainest form too.

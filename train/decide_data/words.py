@@ -260,7 +260,7 @@ def kinds(world):
     sense = drawn(world, "hypernyms")
     above = chain(sense)
     if not above:
-        return fields(world)
+        return subject_fields(world)
     kind = world.pick(above[:4])
     word = word_of(world, sense)
     own = {id(s) for s in (sense, *above)}
@@ -277,7 +277,7 @@ def kinds(world):
     return said(world, state or word), [question]
 
 
-def fields(world):
+def subject_fields(world):
     """To which field words, a definition or an example belong."""
     sense = drawn(world, "fields")
     same = [s for s in drawn(world, "fields", 60) if s.field == sense.field][:4]
