@@ -14,6 +14,7 @@ from pathlib import Path
 from .grammar import Phrases
 
 FOLDER = Path(__file__).parent / "lexicon"
+FURTHER_FILES = ("service_words.txt", "world_words.txt", "tones.txt")
 
 
 class Named:
@@ -62,12 +63,41 @@ def read_groups(name):
             current.descriptions = Phrases(line[3:].split(";"))
         else:
             current.lines.append(line)
-    more = more_phrases()
+    more, further = more_phrases(), further_words()
     for group in groups:
+        add_further(group, further.get((group.key, ""), []))
         for concept in group.concepts:
             concept.phrases = Phrases(concept.lines)
             concept.phrases.add(more.get(concept.key, []))
+            own = (group.key, "" if concept.key == group.key else concept.key)
+            add_further(concept, further.get(own, []))
     return groups
+
+
+def add_further(named, lines):
+    """Names, descriptions and phrases that only training and development have."""
+    kinds = {"n: ": named.names, "d: ": named.descriptions}
+    for start, phrases in kinds.items():
+        found = [word for line in lines if line.startswith(start) for word in line[3:].split(";")]
+        if found and phrases:
+            phrases.add([word.strip() for word in found])
+    rest = [line for line in lines if not line.startswith(tuple(kinds))]
+    if rest and isinstance(named, Concept):
+        named.phrases.add(rest)
+
+
+@functools.cache
+def further_words():
+    """(group, concept or "") -> lines for training and development, from FURTHER_FILES."""
+    further = {}
+    for name in FURTHER_FILES:
+        for line in lines_of(name):
+            if line.startswith("= "):
+                group, _, concept = line[2:].partition(" / ")
+                current = further.setdefault((group.strip(), concept.strip()), [])
+            else:
+                current.append(line)
+    return further
 
 
 @functools.cache

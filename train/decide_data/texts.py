@@ -106,8 +106,9 @@ def varied(world, text, rate=0.15):
 
     def other(match):
         word = match[0]
-        table = WORD_TABLE if word in WORD_TABLE else substitutes()
-        return world.pick(table[word]) if word in table and world.chance(rate) else word
+        if word in WORD_TABLE:
+            return world.pick(WORD_TABLE[word]) if world.chance(rate) else word
+        return world.pick(substitutes()[word]) if word in substitutes() and world.chance(rate / 2) else word
 
     return WORD.sub(other, text)
 
