@@ -80,7 +80,9 @@ def places(world):
     return state, [asking.choice(world, asked(world, WHERE, p=people[at]), options_of(extra), cities[at], 0.02)]
 
 
-EVENTS = parted({"train": "meeting|dinner|exam|concert|training|delivery|interview|party|call|workshop|appointment|lesson|report|deadline|test|presentation".split("|"),
+EVENTS = parted({"train": ("meeting|dinner|exam|concert|training|delivery|interview|party|call|workshop|appointment|lesson|report|deadline|test|presentation|wedding|lecture|"
+          "seminar|excursion|examination|festival|race|match|opening|conference|session|trial|visit|tour|repair|launch|election|ceremony|breakfast|lunch|audit|"
+          "holiday|funfair|sale|reception|course|trip|transport|removal|vaccination|drill|walk|game|show|assembly|briefing|demonstration|film|reading|dance").split("|"),
           "test": "rehearsal|inspection|auction|picnic|hearing|parade|webinar|fitting".split("|")})  # fmt: skip
 EVENT_WHEN = Phrases("the {e} is (on|due on) {w}\n{e}: {w}\nthe {e} (takes place|happens) on {w}\nwe have the {e} on {w}\n!{w} is the day of the {e}")
 EVENT_MOVED = Phrases("the {e} (has been|was|is) moved from {v} to {w} ({r}|)\nthe {e} is not on {v} but on {w} ({r}|)\nwe moved the {e} to {w}, (it was|originally) {v} ({r}|)\n(instead of|not) {v}, the {e} is on {w} ({r}|)\nthe {e} was planned for {v}, now it's {w} ({r}|)\n!{v} is off, the {e} waits until {w} ({r}|)")
@@ -88,7 +90,13 @@ WHEN = Phrases("(when|on which day) is the {e} (now|)?\n(what|which) day is the 
 REASONS = parted({
     "train": [("someone is ill", "because {person} is ill"), ("the room is taken", "because the room is not free"), ("bad weather", "because of the snow"),
               ("a strike", "due to a strike"), ("a holiday", "because it is a holiday"), ("no money", "because there is no money"),
-              ("a technical fault", "because the projector broke"), ("too few people", "because only two people signed up")],
+              ("a technical fault", "because the projector broke"), ("too few people", "because only two people signed up"),
+              ("the boss is away", "as the manager is travelling"), ("the train is late", "since the train has not arrived"), ("a death in the family", "because {person}'s uncle died"),
+              ("the material is missing", "because the paper was not delivered"), ("another event", "because of the football match"), ("a broken car", "since the car would not start"),
+              ("an accident", "because there was a crash on the road"), ("building work", "because they are repairing the floor"), ("no staff", "as nobody could serve"),
+              ("flood", "due to high water"), ("heat", "because it is far too hot"), ("a mistake in the calendar", "because somebody wrote down the wrong date"),
+              ("a computer failure", "since the computers are down"), ("the speaker cancelled", "because {person} cannot speak"), ("more time is needed", "because we are not ready yet"),
+              ("a wish of the guests", "because the guests asked for it"), ("a storm warning", "because of the wind"), ("illness among the staff", "since half of the team has flu")],
     "test": [("a funeral", "since there is a funeral"), ("a power cut", "as the power was off"), ("roadworks", "owing to roadworks"), ("an election", "on account of the election")],
 })  # fmt: skip
 WHY = Phrases("why (was|is) (it|the {e}) moved?\n(what is the reason|the reason) (for the change|)?\nwhat reason is given?\n!what brought the change about?")
@@ -160,6 +168,25 @@ ASPECTS = parted({
         "cleanliness": ("everything was (clean|spotless)|very clean", "it was (dirty|filthy)|dust and stains everywhere"),
         "support": ("(helpful|quick) support|the support answered at once", "(useless|slow) support|the support never answered"),
         "size": ("the size is (right|perfect)|it fits well", "the size is wrong|it is (too small|too big)"),
+        "view": ("the view is (breathtaking|splendid)|from the window one sees the sea", "the view is (dull|blocked)|from the window one sees a wall"),
+        "music": ("the music (moves|delights)|wonderful tunes", "the music is (shrill|tiresome)|awful tunes"),
+        "staff": ("the staff were (kind|courteous|obliging)|friendly people everywhere", "the staff were (unkind|grumpy|impolite)|nobody cared for us"),
+        "bed": ("the bed was (soft|cosy)|we slept like stones", "the bed was (hard|creaky|narrow)|we hardly slept"),
+        "app": ("the app is (handy|simple|stable)|the app does all I need", "the app is (confusing|full of bugs)|the app crashes daily"),
+        "engine": ("the engine is (quiet|strong)|plenty of power", "the engine is (weak|loud)|hardly any power"),
+        "smell": ("it smells (fresh|pleasant|of flowers)|a fine scent", "it (stinks|reeks)|a nasty smell"),
+        "instructions": ("the instructions are (clear|easy)|set up in minutes", "the instructions are (unclear|missing)|nobody can understand the manual"),
+        "packaging": ("(neatly|carefully) packed|the packaging was sturdy", "(badly|carelessly) packed|the packaging was torn"),
+        "atmosphere": ("a (warm|relaxed|charming) atmosphere|we felt at home", "a (cold|gloomy|tense) atmosphere|we felt out of place"),
+        "portions": ("(generous|large) portions|nobody left hungry", "(tiny|mean) portions|we left hungry"),
+        "teacher": ("the teacher explains (well|patiently)|a gifted teacher", "the teacher explains (badly|nothing)|a lazy teacher"),
+        "wifi": ("(fast|stable) wifi|the internet works everywhere", "(no|weak|slow) wifi|the internet fails all the time"),
+        "speed": ("it is (fast|quick as lightning)|it reacts at once", "it is (slow|sluggish)|it takes ages"),
+        "ending": ("a (moving|clever) ending|the end surprised me", "a (weak|silly) ending|the end spoils it"),
+        "weight": ("it is (light|easy to carry)|hardly any weight", "it is (heavy|hard to carry)|it weighs too much"),
+        "fabric": ("(soft|fine|warm) fabric|it feels good on the skin", "(rough|thin|scratchy) fabric|it itches"),
+        "pool": ("the pool is (clean|warm|big)|the children loved the pool", "the pool is (dirty|icy|closed)|nobody could use the pool"),
+        "shower": ("the shower is (hot|strong)|a great shower", "the shower is (cold|leaking)|only a trickle from the shower"),
     },
     "test": {
         "acting": ("the acting is (great|wonderful|superb)|they play well", "the acting is (bad|terrible|poor)|they play badly"),

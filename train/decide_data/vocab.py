@@ -15,14 +15,28 @@ LISTS = {
         "Anna Ben Carla David Emma Felix Grace Hugo Ines James Karen Liam Maria Nina Oscar Paula Quinn Rosa Samuel Tina "
         "Umar Vera Walter Yusuf Zoe Ahmed Bianca Carlos Diana Erik Fatima George Helen Ivan Julia Kofi Laura Mehmet Nora "
         "Olga Pedro Ravi Sofia Thomas Ursula Victor Wei Yuki Adam Clara Daniel Elena Frank Gina Henry Jack Kim Lena Mark "
-        "Peter Sarah Simon Susan Robert Alice Chris Lucy Mike Jane John Mary Tom Bob",
+        "Peter Sarah Simon Susan Robert Alice Chris Lucy Mike Jane John Mary Tom Bob Aaron Abdul Adele Aisha Alan Albert Alex Alfred "
+        "Amanda Amir Amy Andrea Andrew Angela Anita Anton Ariel Arthur Astrid Barbara Beatrice Bella Bernard Bridget Bruno Camille Caroline Catherine "
+        "Cecilia Charles Chen Chloe Christina Claire Colin Connor Cora Dana Dario Deborah Denise Derek Dmitri Dominic Donna Doris Dora Edgar Edith Edward "
+        "Eileen Eliza Ella Elliot Emil Emily Enzo Eric Esther Eva Evan Fabian Faisal Finn Flora Florian Frances Fred Frida Gabriel Gemma Gerald Gloria "
+        "Gordon Greta Gregor Hannah Harold Harry Hassan Heidi Hilda Howard Ian Ida Igor Irene Iris Isaac Isabel Jacob Jakob Jan Jasmin Jason Jean Jenny "
+        "Joan Joel Jonas Joseph Joyce Judith Julian June Justin Kai Kate Keith Kevin Kurt Kyle Larry Leah Leila Leo Leon Lily Linda Lisa Lois Louis Lucas "
+        "Luis Luke Lydia Mabel Malik Marco Margaret Marta Martin Marvin Matt Max May Megan Mia Michael Mila Milan Mira Miriam Mona Monica Morris Nadia "
+        "Nathan Neil Nelly Nick Nils Noah Noel Norman Olaf Oliver Omar Otto Owen Pablo Pamela Patrick Paul Petra Philip Pia Rachel Ralf Ramon Rashid Rebecca "
+        "Rita Roger Roland Ron Ruben Ruth Ryan Sally Sandra Sanjay Sean Selma Seth Sharon Sheila Sonia Stefan Stella Steve Sven Sylvia Tara Ted Teresa Tim "
+        "Toby Tony Tracy Uma Valentin Vanessa Vincent Viola Wendy William Wilma Yara Yolanda Zach Zara",
         "Agnes Bertil Cosima Dilan Eamon Freya Gustavo Hiroshi Ilka Jerome Katya Lorenzo Mirela Nadim Oona Piotr Rhea "
         "Sunniva Tariq Ulrike Vikram Wanda Xenia Yannick Zelda Amadou Birgit Cyrus Delphine Esteban",
     ),
     "city": (
         "Paris London Berlin Rome Madrid Tokyo Moscow Prague Dublin Chicago Boston Munich Milan Porto Seville Lyon Kyoto "
         "Sydney Toronto Denver Seattle Hamburg Zurich Geneva Brussels Cairo Nairobi Lagos Lima Bogota Delhi Mumbai Seoul "
-        "Bangkok Athens Budapest Warsaw Krakow Riga Oslo Leeds Manchester Glasgow Bristol Austin Dallas Miami",
+        "Bangkok Athens Budapest Warsaw Krakow Riga Oslo Leeds Manchester Glasgow Bristol Austin Dallas Miami Accra Algiers Amsterdam Ankara Antwerp Baghdad Baku "
+        "Barcelona Basel Beijing Beirut Belfast Belgrade Bilbao Bologna Bordeaux Bremen Brisbane Brno Bucharest Caracas Casablanca Cologne Copenhagen Cork "
+        "Dakar Damascus Detroit Dresden Dubai Edinburgh Florence Frankfurt Granada Hanoi Havana Helsinki Houston Innsbruck Istanbul Jakarta Kabul Kampala "
+        "Karachi Kigali Kingston Kyiv Lahore Lausanne Lille Lisbon Liverpool Lucerne Luxembourg Malmo Manila Marseille Melbourne Minsk Montreal Naples "
+        "Nashville Nice Nicosia Odessa Orlando Ottawa Palermo Panama Phoenix Pisa Plymouth Portland Poznan Reykjavik Rotterdam Santiago Sheffield Sofia "
+        "Split Stockholm Stuttgart Tallinn Tampa Tbilisi Tirana Toulouse Trieste Tunis Vancouver Venice Verona Vienna Vilnius Wellington York Zagreb",
         "Ghent Turin Nantes Bergen Tampere Gdansk Ljubljana Izmir Valencia Leipzig Osaka Perth Calgary Tucson Cardiff Aarhus "
         "Graz Plovdiv Malaga Utrecht Genoa Salzburg Halifax Quito",
     ),
