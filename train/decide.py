@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -210,7 +211,8 @@ class Stepper:
 
 # ---- how to compute: plainly, by graphs, by fused kernels, by both
 
-MODES = {"plain": (False, False), "graphs": (True, False), "fused": (False, True), "fused graphs": (True, True)}  # graphs, fused
+MODES = {"plain": (False, False), "graphs": (True, False), "fused graphs": (True, True), "fused": (False, True)}  # graphs, fused
+PROBED = list(MODES)[:3]
 
 
 def probe_batch(rows, length):
@@ -250,10 +252,10 @@ def probe(mode, tokens):
     print(json.dumps({"loss": loss, "norm": norm, "finite": finite, "speed": speed}), flush=True)
 
 
-def fastest_mode(tokens, limit=100):
+def fastest_mode(tokens, limit=75):
     """The fastest mode whose loss and gradient are those of plain code; whatever fails is named and not used."""
     found = {}
-    for mode in MODES if DEVICE == "cuda" else ():
+    for mode in PROBED if DEVICE == "cuda" else ():
         command = [sys.executable, __file__, "probe", "--probe", mode, "--tokens", str(tokens)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
@@ -526,7 +528,7 @@ def parse():
     parser.add_argument("--resume", type=Path, help="a checkpoint that this wrote: go on from its base, head and tokenizer")
     parser.add_argument("--commit", default="", help="the generator's commit, for the record")
     parser.add_argument("--probe", choices=list(MODES), help=argparse.SUPPRESS)
-    parser.add_argument("--smoke", action="store_true", help="a minute instead of all: does everything once")
+    parser.add_argument("--smoke", action="store_true", help="a smaller tokenizer corpus and fixture; with --minutes 3 it does everything once")
     return parser.parse_args()
 
 
@@ -563,13 +565,15 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
     base.mkdir(parents=True)
     run.mkdir()
-    tokenizer = given_tokenizer(arguments, base)
-    tokenizer.save_pretrained(run)
-    say(f"tokenizer of {len(tokenizer)} tokens, {time.time() - begin:.0f} s")
-    mode = arguments.mode or fastest_mode(arguments.tokens)  # before the producers take the processors
-    producer = data.Producer(arguments.seed, base / "tokenizer.json", arguments.tokens, arguments.workers)
-    config, encoder = configuration(), data.Encoder(base / "tokenizer.json")
+    with ThreadPoolExecutor(1) as beside:  # the GPU is probed while the tokenizer is made and the producers begin
+        probed = beside.submit(lambda: arguments.mode or fastest_mode(arguments.tokens))
+        tokenizer = given_tokenizer(arguments, base)
+        tokenizer.save_pretrained(run)
+        say(f"tokenizer of {len(tokenizer)} tokens, {time.time() - begin:.0f} s")
+        producer = data.Producer(arguments.seed, base / "tokenizer.json", arguments.tokens, arguments.workers)
+        mode = probed.result()
     graphs, fused = MODES[mode]
+    config, encoder = configuration(), data.Encoder(base / "tokenizer.json")
     model, head = Hybrid(config).to(DEVICE), Head().to(DEVICE)
     say(f"{sum(p.numel() for p in model.parameters())} weights, {time.time() - begin:.0f} s")
     if arguments.resume:

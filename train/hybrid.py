@@ -148,7 +148,9 @@ PLAIN = {f.__name__: f for f in (offset_norm, gated_norm, gated, short_convoluti
 def fuse(on=True):
     """Each of these as one kernel, or few: most of a step's time is the reading and writing between them."""
     if on:
-        torch._dynamo.config.recompile_limit = 32  # with gradients and without, of three and four axes
+        from torch import _dynamo
+
+        _dynamo.config.recompile_limit = 32  # with gradients and without, of three and four axes
     for name, plain in PLAIN.items():
         globals()[name] = torch.compile(plain, dynamic=True) if on else plain
 
