@@ -172,6 +172,11 @@ def binding(world):
     for _ in range(world.pick([1, 2, 3])):
         a, b, c = world.pick(pairs)
         roll = world.rng.random()
+        if world.chance(0.05):  # of somebody who is not in the text nothing is known
+            names = list(dict.fromkeys(pair[1] for pair in (*pairs, stray)))
+            text = question_text(world, filled(world, ask_b, *stray))
+            questions.append(asking.choice(world, text, dict.fromkeys(names), {name: 1 / len(names) for name in names}))
+            continue
         if roll < 0.4:
             names = [pair[0] for pair in (*pairs, *extra)]
             questions.append(asking.choice(world, question_text(world, filled(world, ask_a, a, b, c)), dict.fromkeys(names), a, 0.02))
