@@ -357,11 +357,13 @@ def answers(model, head, rows):
 
 
 def fitted_temperature(logits, rows):
-    """The temperature under which the held-out targets are the likeliest."""
-    targets = [torch.tensor(row[2], dtype=torch.float64) for row in rows]
+    """The temperature under which the rows' targets are the likeliest."""
+    most = max(len(x) for x in logits)
+    values = torch.stack([F.pad(x, (0, most - len(x)), value=-1e9) for x in logits])
+    targets = torch.stack([F.pad(torch.tensor(row[2], dtype=torch.float64), (0, most - len(row[2]))) for row in rows])
 
     def cost(temperature):
-        return sum(-(t * F.log_softmax(x / temperature, -1)).sum().item() for t, x in zip(targets, logits)) / len(rows)
+        return -(targets * F.log_softmax(values / temperature, -1)).sum().item()
 
     return min((0.5 + 0.02 * i for i in range(176)), key=cost)
 
@@ -550,6 +552,17 @@ def given_tokenizer(arguments, base):
     return PreTrainedTokenizerFast.from_pretrained(base)
 
 
+def prepared(arguments, base, run):
+    """Tokenizer, producer of batches and mode: the GPU is probed while the first are made."""
+    with ThreadPoolExecutor(1) as beside:
+        probed = beside.submit(lambda: arguments.mode or fastest_mode(arguments.tokens))
+        tokenizer = given_tokenizer(arguments, base)
+        tokenizer.save_pretrained(run)
+        say(f"tokenizer of {len(tokenizer)} tokens")
+        producer = data.Producer(arguments.seed, base / "tokenizer.json", arguments.tokens, arguments.workers)
+        return tokenizer, producer, probed.result()
+
+
 RESERVE = 45  # seconds for what follows the adapter: evaluation, files, fixture
 
 
@@ -565,13 +578,7 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
     base.mkdir(parents=True)
     run.mkdir()
-    with ThreadPoolExecutor(1) as beside:  # the GPU is probed while the tokenizer is made and the producers begin
-        probed = beside.submit(lambda: arguments.mode or fastest_mode(arguments.tokens))
-        tokenizer = given_tokenizer(arguments, base)
-        tokenizer.save_pretrained(run)
-        say(f"tokenizer of {len(tokenizer)} tokens, {time.time() - begin:.0f} s")
-        producer = data.Producer(arguments.seed, base / "tokenizer.json", arguments.tokens, arguments.workers)
-        mode = probed.result()
+    tokenizer, producer, mode = prepared(arguments, base, run)
     graphs, fused = MODES[mode]
     config, encoder = configuration(), data.Encoder(base / "tokenizer.json")
     model, head = Hybrid(config).to(DEVICE), Head().to(DEVICE)
