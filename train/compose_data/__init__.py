@@ -1,0 +1,1 @@
+"""Music and its descriptions, made from seeds: scores, captions, and sound."""
