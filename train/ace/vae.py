@@ -158,6 +158,8 @@ class Decoder(nn.Module):
         self.conv1 = conv(LATENT, widths[0], 7)
         self.block = nn.ModuleList(DecoderBlock(a, b, s) for a, b, s in zip(widths, widths[1:], STRIDES[::-1]))
         self.snake1, self.conv2 = Snake(widths[-1]), conv(widths[-1], 2, 7, bias=False)
+        with torch.no_grad():
+            self.conv2.weight_g.mul_(0.02)  # music is quieter than what the blocks begin with
 
     def forward(self, x):
         x = self.conv1(x)

@@ -1,0 +1,230 @@
+"""Trains assay-mini-compose, a small ACE-Step 1.5, from scratch on one GPU and writes it in the diffusers layout.
+
+usage: python3 train/compose.py OUT [--minutes M] [--seed S] [--smoke]
+
+OUT/model          the checkpoint: text encoder, condition encoder, transformer, audio tokenizer and detokenizer, VAE
+OUT/metrics.json   what every stage reached, and how well songs follow captions that training never saw
+OUT/train.log      what was printed
+OUT/state          what every finished stage left; a run that finds them goes on after the last one
+
+Stages, with their share of M minutes (22): the autoencoder 0.36, latents of many songs by it 0.10, audio codes 0.02, the
+diffusion transformer with its text and condition encoders 0.34, a student of its guided steps 0.10, and what is left,
+0.08, for detectors and evaluation. Needs torch alone.
+
+The budget, for one H200 (990 TFLOP/s dense in bf16; convolutions of 128 channels and small products reach a tenth to a fifth
+of it; memory 4.8 TB/s):
+  autoencoder   forward 0.10 TFLOP for a second of sound, with backward 0.31; about 6 GB of activations written and read. At
+                100 TFLOP/s and 3 TB/s 5 ms a second of sound: 38 s of sound a step, 0.2 s a step, 2,400 steps in 8 minutes.
+  latents       0.075 TFLOP a second of sound: 1,000 s of sound a second, 2.2 minutes for 8,000 songs of 16 s.
+  transformer   2.3 million weights, 6 FLOP for each and token: 96 songs of 9 s on average are 11,000 tokens, and 12,000 of the
+                encoders, 0.2 TFLOP a step. Launches outweigh them: 10 to 15 ms a step as a CUDA graph, 30,000 steps.
+  student       three guided steps of the teacher without gradients for each of its own: 25 ms, 5,000 steps.
+torch.compile (Snake only) and CUDA graphs are tried first and left alone where they fail or are slower."""
+
+import argparse
+import copy
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import compose_dit  # noqa: E402
+import compose_eval  # noqa: E402
+import compose_latents  # noqa: E402
+import compose_vae  # noqa: E402
+from ace import bpe, files  # noqa: E402
+from ace.audio_tokens import AudioDetokenizer, AudioTokenizer  # noqa: E402
+from ace.blocks import Sizes, initialize  # noqa: E402
+from ace.conditions import ConditionEncoder, TextEncoder  # noqa: E402
+from ace.dit import Dit  # noqa: E402
+from ace.vae import Vae  # noqa: E402
+from compose_data import captions, score  # noqa: E402
+from compose_tools import DEVICE, LOG, Run, say  # noqa: E402
+
+SHARES = {"vae": 0.36, "latents": 0.10, "codes": 0.02, "dit": 0.34, "student": 0.10}
+VOCABULARY = 1024
+
+
+def new_model():
+    """6.9 million weights, 14 MB in bf16. The autoencoder's encoder takes 2.9 of them and can't be smaller: its width is
+    twice the latents' at every rate."""
+    text = Sizes(hidden=96, inner=128, heads=3, kv_heads=1, head_dim=32)
+    condition = Sizes(hidden=96, inner=32, heads=3, kv_heads=1, head_dim=32)
+    dit = Sizes(hidden=192, inner=384, heads=6, kv_heads=2, head_dim=32, window=64)
+    codes = Sizes(hidden=96, inner=128, heads=3, kv_heads=1, head_dim=32)
+    model = files.Ace(TextEncoder(text, 2, VOCABULARY), ConditionEncoder(condition, 1, 1, text.hidden),
+                      Dit(dit, 4, condition.hidden), AudioTokenizer(codes, 1), AudioDetokenizer(codes, 1),
+                      Vae((1, 1, 1, 1, 1), 80), torch.zeros(1, 750, 64))  # fmt: skip
+    for part, layers in ((model.text_encoder, 2), (model.condition_encoder, 1), (model.transformer, 4),
+                         (model.audio_tokenizer, 1), (model.audio_token_detokenizer, 1)):  # fmt: skip
+        initialize(part, layers)
+    with torch.no_grad():
+        model.text_encoder.embed_tokens.weight.mul_(1 / model.text_encoder.embed_tokens.weight.std())
+        model.transformer.scale_shift_table.mul_(0.1)
+        model.transformer.proj_out_conv.weight.mul_(0.1)
+        for layer in model.transformer.layers:
+            layer.scale_shift_table.mul_(0.1)[:, [2, 5]] += 1  # gates are open
+    return model
+
+
+def graphs_work():
+    """By a process of its own: a capture that fails can leave CUDA unusable."""
+    if DEVICE != "cuda":
+        return False
+    probe = subprocess.run([sys.executable, __file__, "-", "--probe-graphs"], capture_output=True, text=True)
+    if probe.returncode:
+        say("no CUDA graphs:", probe.stderr.strip().splitlines()[-1:] or probe.stdout[-200:])
+    return probe.returncode == 0
+
+
+def probe_graphs():
+    torch.manual_seed(0)
+    model = new_model().to(DEVICE)
+    text = torch.randint(0, VOCABULARY, (16, 1, 1, compose_latents.TEXT), device=DEVICE)
+    lyric = torch.randint(0, VOCABULARY, (16, 1, 1, compose_latents.LYRIC), device=DEVICE)
+    bank = compose_latents.Bank(torch.randn(16, 100, 64, device=DEVICE), text, lyric, (4,))
+    composer = compose_dit.Composer(model)
+    compose_dit.unused(composer)
+    sys.exit(not compose_dit.same_by_graphs(composer, bank))
+
+
+class Stages:
+    """Runs a stage, or takes up what it left in an earlier run."""
+
+    def __init__(self, run):
+        self.run, self.found = run, {}
+        (run.out / "state").mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, name, model, work):
+        """`work()` returns figures and whatever else is to be kept."""
+        file = self.run.out / "state" / f"{name}.pt"
+        if file.exists():
+            kept = torch.load(file, map_location=DEVICE)
+            model.load_state_dict(kept["model"])
+            self.found[name] = kept["found"]
+            say(f"{name}: from {file.name}")
+            return kept["extra"]
+        begin = time.time()
+        found, extra = work()
+        self.found[name] = {**found, "seconds": round(time.time() - begin)}
+        torch.save({"model": model.state_dict(), "found": self.found[name], "extra": extra}, file.with_suffix(".part"))
+        file.with_suffix(".part").replace(file)
+        say(f"{name}: {time.time() - begin:.0f} s")
+        return extra
+
+
+def train_tokenizer(run):
+    count = 300 if run.smoke else 4000
+    scores = [score.make(run.seed * 10_000_000 + i, "train", 4) for i in range(count)]
+    return bpe.train(captions.corpus(scores, run.seed), VOCABULARY)
+
+
+def adopt(model, composer):
+    """A trained composer's parameters into the model."""
+    for part in ("text_encoder", "condition_encoder", "transformer"):
+        getattr(model, part).load_state_dict(getattr(composer, part).state_dict())
+
+
+def rounded(part):
+    """As a checkpoint holds it."""
+    with torch.no_grad():
+        for parameter in part.parameters():
+            parameter.copy_(parameter.to(torch.bfloat16).float())
+
+
+def measured(model, jury, ways, run):
+    """{name: (composer, how)} -> figures of the songs that each makes, and the name of those that do most of what is asked."""
+    found = {}
+    for name, (composer, how) in ways.items():
+        adopt(model, composer)
+        found[name] = jury.quick(model, 1 if run.smoke else 96, **how)
+        say(f"{name}: {found[name]}")
+    return found, max(found, key=lambda name: sum(found[name].values()))
+
+
+def train_student(model, jury, bank, run, graphs):
+    """Guidance is what the teacher's songs are best with; the model keeps the teacher's or the student's weights, whichever
+    make the better songs in the product's eight steps."""
+    teacher = copy.deepcopy(compose_dit.Composer(model))
+    ways = {f"guidance {g}": (teacher, {"guidance": g, "steps": 24, "dcw": None}) for g in (1.0, 1.5, 2.5, 4.0)}
+    by_guidance, best = measured(model, jury, ways, run)
+    student, found = compose_dit.distil(teacher, bank, run, SHARES["student"], graphs, float(best.split()[1]))
+    by_steps, kept = measured(model, jury, {"teacher": (teacher, {}), "student": (student, {})}, run)
+    adopt(model, teacher if kept == "teacher" else student)
+    say("kept:", kept)
+    return {**found, "by_guidance": by_guidance, "in_eight_steps": by_steps, "kept": kept}
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--minutes", type=float, default=22, help="of everything")
+    parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--commit", default="", help="the tree's commit, for the record")
+    parser.add_argument("--probe-graphs", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--smoke", action="store_true", help="a few steps of everything, on any machine")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse()
+    torch.set_float32_matmul_precision("high")
+    torch.backends.cudnn.benchmark = True
+    if arguments.probe_graphs:
+        probe_graphs()
+    begin = time.time()
+    torch.manual_seed(arguments.seed)
+    run = Run(arguments.out, arguments.seed, arguments.minutes * 60, arguments.smoke)
+    stages, model = Stages(run), new_model().to(DEVICE)
+    weights = {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()}
+    say(f"{sum(weights.values())} weights: {weights}; {DEVICE}, torch {torch.__version__}")
+    tokenizer = train_tokenizer(run)
+    say(f"tokenizer of {len(tokenizer)} tokens, {time.time() - begin:.0f} s")
+    compose(model, tokenizer, stages, run)
+    figures = {"seed": run.seed, "commit": arguments.commit, "minutes": arguments.minutes, "weights": weights,
+               "stages": stages.found}  # fmt: skip
+    figures["seconds"] = round(time.time() - begin)
+    (run.out / "metrics.json").write_text(json.dumps(figures, indent=1) + "\n")
+    say(f"done, {time.time() - begin:.0f} s")
+    (run.out / "train.log").write_text("\n".join(LOG) + "\n")
+
+
+def compose(model, tokenizer, stages, run):
+    """All stages; the model is written before the student's too, so that there is one early."""
+
+    def vae():
+        found = compose_vae.train(model.vae, run, SHARES["vae"])
+        rounded(model.vae)
+        model.silence.copy_(compose_latents.silence(model.vae, run))
+        return found, None
+
+    def latents():
+        bank = compose_latents.build(model.vae, tokenizer, run, SHARES["latents"])
+        return {"songs": len(bank.latents)}, bank.state()
+
+    def dit():
+        composer, found = compose_dit.train(compose_dit.Composer(model), bank, run, SHARES["dit"], graphs)
+        adopt(model, composer)
+        return found, None
+
+    stages("vae", model, vae)
+    bank = compose_latents.Bank.of(stages("latents", model, latents))
+    stages("codes", model, lambda: (compose_latents.train_tokens(model, bank, run, SHARES["codes"]), None))
+    graphs = graphs_work()
+    say("CUDA graphs:", graphs)
+    stages("dit", model, dit)
+    files.save(model, run.out / "model", tokenizer.json())
+    jury = compose_eval.Jury(tokenizer, run.seed, **({"songs": 2, "steps": 2, "seconds": 1} if run.smoke else {}))
+    stages("student", model, lambda: (train_student(model, jury, bank, run, graphs), None))
+    files.save(model, run.out / "model", tokenizer.json())
+    shipped = files.load(run.out / "model").to(DEVICE)
+    stages.found["evaluation"] = jury.evaluate(shipped, 1 if run.smoke else 512)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""The diffusion transformer's training, its encoders with it: flow matching on latents, then a student of its own guided
+steps.
+
+What is trained first predicts the velocity noise - latents at a time that is shifted as the product's schedule is; one song
+in ten has the empty condition. The student starts as a copy and learns, at the schedule's eight times only, the mean velocity
+of several guided steps of its teacher to the next of them: guidance and small steps are in its weights then, since the product
+gives a turbo checkpoint neither."""
+
+import copy
+
+import torch
+import torch.nn.functional as F
+
+from ace import sampler
+from ace.dit import context_of
+from compose_tools import DEVICE, adam, clip, say, set_rate
+
+GUIDANCE = 2.5
+SUBSTEPS = 3
+AVERAGE = 0.999
+
+
+class Composer(torch.nn.Module):
+    """The parts of a model that are trained here."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.text_encoder, self.condition_encoder = model.text_encoder, model.condition_encoder
+        self.transformer = model.transformer
+        self.register_buffer("silence", model.silence)
+
+    def condition(self, text, lyric):
+        """Rows, and which are there; ids are -1 where there is none."""
+        words = self.text_encoder(text.clamp_min(0))
+        voice = F.embedding(lyric.clamp_min(0), self.text_encoder.embed_tokens.weight)
+        return self.condition_encoder(words, voice, self.silence, text >= 0, lyric >= 0)
+
+    def context(self, frames, count):
+        return context_of(self.silence.repeat(1, -(-frames // self.silence.shape[1]), 1)[:, :frames].expand(count, -1, -1))
+
+    def emptied(self, rows, dropped):
+        """The empty condition where `dropped` [batch] is 1: all rows alike are as good as one."""
+        return torch.where(dropped.view(-1, 1, 1) > 0, self.condition_encoder.null_condition_emb, rows)
+
+    def velocity(self, x, t, rows, present):
+        return self.transformer(self.context(x.shape[1], len(x)), x, t, rows, present)
+
+    def forward(self, x, t, text, lyric, dropped):
+        rows, present = self.condition(text, lyric)
+        return self.velocity(x, t, self.emptied(rows, dropped), present)
+
+
+def flow_loss(composer, latents, noise, t, text, lyric, dropped):
+    at = t.view(-1, 1, 1)
+    return F.mse_loss(composer(at * noise + (1 - at) * latents, t, text, lyric, dropped), noise - latents)
+
+
+def flow_inputs(bank, count):
+    latents, text, lyric = bank.batch(count)
+    # One time in each of `count` equal parts, so that a batch's loss depends less on chance.
+    even = (torch.arange(count, device=DEVICE) + torch.rand(count, device=DEVICE)) / count
+    dropped = (torch.rand(count, device=DEVICE) < 0.1).float()
+    return [latents, torch.randn_like(latents), sampler.shifted(even), text, lyric, dropped]
+
+
+class Captured:
+    """Forward and backward of one shape of batch as a CUDA graph: most of a small model's step is launches. Gradients land
+    in the parameters' own tensors."""
+
+    pool = None
+
+    def __init__(self, step, batch):
+        self.inputs = [x.clone() for x in batch]
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step(self.inputs)
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, pool=Captured.pool):
+            self.loss = step(self.inputs)
+        Captured.pool = Captured.pool or self.graph.pool()
+
+    def __call__(self, batch):
+        for mine, given in zip(self.inputs, batch):
+            mine.copy_(given)
+        self.graph.replay()
+        return self.loss
+
+
+class Stepper:
+    """Gradients of a batch; by graphs where `graphs`."""
+
+    def __init__(self, parameters, compute, graphs):
+        self.parameters, self.compute, self.graphs, self.captured = parameters, compute, graphs, {}
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter)
+
+    def run(self, batch):
+        torch._foreach_zero_([p.grad for p in self.parameters])
+        loss = self.compute(*batch)
+        loss.backward()
+        return loss.detach()
+
+    def __call__(self, batch):
+        shape = batch[0].shape
+        if not self.graphs:
+            return self.run(batch)
+        if shape not in self.captured:
+            self.captured[shape] = Captured(self.run, batch)
+        return self.captured[shape](batch)
+
+
+def same_by_graphs(composer, bank):
+    """Whether a captured step gives the plain one's gradients; for a process of its own, since a capture that fails can
+    leave CUDA unusable."""
+    parameters = [p for p in composer.parameters() if p.requires_grad]
+    batches = [flow_inputs(bank, 8) for _ in range(2)]
+    batches[1] = [x[:, : batches[0][0].shape[1]] if x.ndim == 3 else x for x in batches[1]]
+    if batches[1][0].shape != batches[0][0].shape:
+        batches[1] = [x.flip(0) for x in batches[0]]
+    found = []
+    for graphs in (False, True):
+        stepper = Stepper(parameters, lambda *batch: flow_loss(composer, *batch), graphs)
+        for batch in batches:
+            stepper(batch)
+        found.append(torch.cat([p.grad.flatten() for p in parameters]).clone())
+    torch.cuda.synchronize()
+    return float((found[1] - found[0]).norm() / found[0].norm()) < 1e-2
+
+
+class Average:
+    """Of a model's parameters over the last steps."""
+
+    def __init__(self, model):
+        self.model = copy.deepcopy(model).requires_grad_(False).eval()
+        self.pairs = list(self.model.parameters()), list(model.parameters())
+        self.steps = 0
+
+    def update(self):
+        self.steps += 1
+        weight = 1 - min(AVERAGE, self.steps / (self.steps + 9))
+        with torch.no_grad():
+            torch._foreach_mul_(self.pairs[0], 1 - weight)
+            torch._foreach_add_(self.pairs[0], self.pairs[1], alpha=weight)
+
+
+def optimize(composer, course, inputs, compute, rate, graphs, name, count):
+    """Steps while the course lasts; the averaged model."""
+    parameters = [p for p in composer.parameters() if p.requires_grad]
+    optimizer, average = adam(parameters), Average(composer)
+    stepper, losses = Stepper(parameters, compute, graphs), []
+    for step in course:
+        set_rate(optimizer, course.rate(rate, 300))
+        losses.append(stepper(inputs()).clone())
+        clip(parameters, 1.0)
+        optimizer.step()
+        average.update()
+        if course.due():
+            mean = float(torch.stack(losses[-200:]).mean())
+            losses = losses[-200:]
+            say(f"{name} {step} {course.done:.2f}: loss {mean:.4f}, {course.pace(count):.0f} songs a second")
+    return average.model, float(torch.stack(losses[-200:]).mean())
+
+
+def unused(composer):
+    """Parameters that a checkpoint has and no song uses get no gradient."""
+    composer.condition_encoder.timbre_encoder.special_token.requires_grad_(False)
+
+
+def train(composer, bank, run, share, graphs):
+    count, course = 4 if run.smoke else 96, run.course(share, 4)
+    unused(composer)
+    average, loss = optimize(composer, course, lambda: flow_inputs(bank, count), lambda *b: flow_loss(composer, *b), 1.5e-3,
+                             graphs, "dit", count)  # fmt: skip
+    return average, {"steps": course.step, "loss": round(loss, 4)}
+
+
+def guided(composer, conditions, guidance):
+    """A velocity between, or past, those of the empty and of the song's condition. Both in one pass."""
+    rows, present = conditions
+    empty = composer.emptied(rows, torch.ones(len(rows), device=rows.device))
+    both = torch.cat([rows, empty]), torch.cat([present, present])
+
+    def velocity(x, t):
+        times = t.expand(len(x)) if torch.is_tensor(t) else torch.full((len(x),), t, device=x.device)
+        if guidance == 1:
+            return composer.velocity(x, times, rows, present)
+        song, none = composer.velocity(torch.cat([x, x]), torch.cat([times, times]), *both).chunk(2)
+        return none + guidance * (song - none)
+
+    return velocity
+
+
+@torch.no_grad()
+def lesson(teacher, bank, count, guidance):
+    """Noisy latents at one of the schedule's times, and the mean velocity of the teacher's way to the next."""
+    latents, text, lyric = bank.batch(count)
+    times = torch.tensor([*sampler.schedule(), 0.0], device=DEVICE)
+    step = torch.randint(sampler.STEPS, (count,), device=DEVICE)
+    t, end = times[step], times[step + 1]
+    at = t.view(-1, 1, 1)
+    start = at * torch.randn_like(latents) + (1 - at) * latents
+    rows, present = teacher.condition(text, lyric)
+    empty = teacher.emptied(rows, torch.ones(count, device=DEVICE))
+    rows, present, x = torch.cat([rows, empty]), torch.cat([present, present]), start
+    width = (t - end) / SUBSTEPS
+    for i in range(SUBSTEPS):
+        now = t - i * width
+        song, none = teacher.velocity(torch.cat([x, x]), torch.cat([now, now]), rows, present).chunk(2)
+        x = x - width.view(-1, 1, 1) * (none + guidance * (song - none))
+    return [start, (start - x) / (t - end).view(-1, 1, 1), t, text, lyric]
+
+
+def distil(teacher, bank, run, share, graphs, guidance=GUIDANCE):
+    student = copy.deepcopy(teacher).requires_grad_(True).train()
+    unused(student)
+    count, course = 4 if run.smoke else 64, run.course(share, 3)
+
+    def compute(x, wanted, t, text, lyric):
+        return F.mse_loss(student(x, t, text, lyric, torch.zeros_like(t)), wanted)
+
+    average, loss = optimize(student, course, lambda: lesson(teacher, bank, count, guidance), compute, 3e-4, graphs, "distil", count)
+    return average, {"steps": course.step, "loss": round(loss, 4), "guidance": guidance}
+
+
+@torch.no_grad()
+def generate(composer, text, lyric, frames, seed=0, guidance=1.0, steps=sampler.STEPS, dcw=sampler.DCW):
+    """Latents of songs from token ids, as the product makes them if guidance is 1."""
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(len(text), frames, 64, generator=generator).to(text.device)
+    velocity = guided(composer, composer.condition(text, lyric), guidance)
+    return sampler.sample(velocity, noise, sampler.schedule(steps), dcw)

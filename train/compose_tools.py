@@ -1,0 +1,86 @@
+"""What the stages of compose.py share: the log, the clock, the learning rate, what a run is made of."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+LOG = []
+
+
+def say(*parts):
+    line = " ".join(str(p) for p in parts)
+    LOG.append(line)
+    print(line, flush=True)
+
+
+def synchronize():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
+@dataclass(frozen=True)
+class Run:
+    """`share` scales every stage's seconds; a smoke run counts steps instead."""
+
+    out: Path
+    seed: int
+    seconds: float
+    smoke: bool
+
+    def course(self, share, smoke_steps=3):
+        return Course(self.seconds * share, smoke_steps if self.smoke else None)
+
+
+class Course:
+    """Steps until the time is up; `done` is the share of it that is gone. Looks at the clock after the device has caught
+    up, every so many steps: launches run ahead of it."""
+
+    def __init__(self, seconds, steps):
+        self.seconds, self.steps, self.step, self.done = seconds, steps, 0, 0.0
+        self.begin = self.shown = time.time()
+
+    def __iter__(self):
+        while self.done < 1:
+            yield self.step
+            self.step += 1
+            if self.steps:
+                self.done = self.step / self.steps
+            elif self.step % 16 == 0:
+                synchronize()
+                self.done = (time.time() - self.begin) / self.seconds
+
+    def rate(self, peak, warm=100, end=0.02):
+        """Of learning: a ramp, then half a cosine down to `end` of the peak."""
+        falling = end + (1 - end) * 0.5 * (1 + float(torch.cos(torch.tensor(min(self.done, 1.0) * torch.pi))))
+        return peak * min(1.0, (self.step + 1) / warm) * falling
+
+    def due(self, seconds=20):
+        """Whether something is to be said: from time to time, and at the end."""
+        if time.time() - self.shown < seconds and not self.steps:
+            return False
+        self.shown = time.time()
+        return True
+
+    def pace(self, unit_per_step):
+        return (self.step + 1) * unit_per_step / max(time.time() - self.begin, 1e-9)
+
+
+def set_rate(optimizer, rate):
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def adam(parameters, betas=(0.9, 0.99), decay=0.01):
+    return torch.optim.AdamW(parameters, lr=1e-4, betas=betas, weight_decay=decay, **({"fused": True} if DEVICE == "cuda" else {}))
+
+
+def clip(parameters, limit):
+    """Gradients' norm brought to at most `limit`, without waiting for the device."""
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    norms = torch._foreach_norm(gradients)
+    norm = torch.stack(norms).norm()
+    torch._foreach_mul_(gradients, (limit / (norm + 1e-6)).clamp(max=1.0))
+    return norm
