@@ -1,24 +1,25 @@
 """Trains assay-mini-compose, a small ACE-Step 1.5, from scratch on one GPU and writes it in the diffusers layout.
 
-usage: python3 train/compose.py OUT [--minutes M] [--seed S] [--smoke]
+usage: python3 train/compose.py OUT [--minutes M] [--until STAGE] [--seed S] [--smoke]
 
 OUT/model          the checkpoint: text encoder, condition encoder, transformer, audio tokenizer and detokenizer, VAE
 OUT/metrics.json   what every stage reached, and how well songs follow captions that training never saw
 OUT/train.log      what was printed
 OUT/state          what every finished stage left; a run that finds them goes on after the last one
 
-Stages, with their share of M minutes (22): the autoencoder 0.36, latents of many songs by it 0.10, audio codes 0.02, the
-diffusion transformer with its text and condition encoders 0.34, a student of its guided steps 0.10, and what is left,
-0.08, for detectors and evaluation. Needs torch alone.
+M minutes (22) are this run's, up to and with the stage it is to end with. Stages, with their share: vae 0.36, the
+autoencoder; latents 0.10, of many songs; codes 0.02, audio codes for them; dit 0.34, the diffusion transformer with its text
+and condition encoders; student 0.10, of its guided steps; evaluation 0.08, with the training of the detectors. In three runs:
+--minutes 9 --until vae; --minutes 9.3 --until dit; --minutes 5. Needs torch alone.
 
 The budget, for one H200 (990 TFLOP/s dense in bf16; convolutions of 128 channels and small products reach a tenth to a fifth
 of it; memory 4.8 TB/s):
-  autoencoder   forward 0.10 TFLOP for a second of sound, with backward 0.31; about 6 GB of activations written and read. At
-                100 TFLOP/s and 3 TB/s 5 ms a second of sound: 38 s of sound a step, 0.2 s a step, 2,400 steps in 8 minutes.
-  latents       0.075 TFLOP a second of sound: 1,000 s of sound a second, 2.2 minutes for 8,000 songs of 16 s.
-  transformer   2.3 million weights, 6 FLOP for each and token: 96 songs of 9 s on average are 11,000 tokens, and 12,000 of the
-                encoders, 0.2 TFLOP a step. Launches outweigh them: 10 to 15 ms a step as a CUDA graph, 30,000 steps.
-  student       three guided steps of the teacher without gradients for each of its own: 25 ms, 5,000 steps.
+  vae       forward 0.10 TFLOP for a second of sound, with backward 0.31; about 7 GB of activations written and read. At 100
+            TFLOP/s and 3 TB/s 5 ms a second of sound: 38 s of sound a step, 0.2 s a step, 2,400 steps in 8 minutes.
+  latents   0.075 TFLOP a second of sound: 1,000 s of sound a second, 2.2 minutes for 8,000 songs of 16 s.
+  dit       2.4 million weights, 6 FLOP for each and token: 96 songs of 9 s on average are 11,000 tokens, and 12,000 of the
+            encoders, 0.2 TFLOP a step. Launches outweigh them: 10 to 15 ms a step as a CUDA graph, 30,000 steps.
+  student   three guided steps of the teacher without gradients for each of its own: 25 ms, 5,000 steps.
 torch.compile (Snake only) and CUDA graphs are tried first and left alone where they fail or are slower."""
 
 import argparse
@@ -46,7 +47,7 @@ from ace.vae import Vae  # noqa: E402
 from compose_data import captions, score  # noqa: E402
 from compose_tools import DEVICE, LOG, Run, say  # noqa: E402
 
-SHARES = {"vae": 0.36, "latents": 0.10, "codes": 0.02, "dit": 0.34, "student": 0.10}
+SHARES = {"vae": 0.36, "latents": 0.10, "codes": 0.02, "dit": 0.34, "student": 0.10, "evaluation": 0.08}
 VOCABULARY = 1024
 
 
@@ -55,7 +56,7 @@ def new_model():
     twice the latents' at every rate."""
     text = Sizes(hidden=96, inner=128, heads=3, kv_heads=1, head_dim=32)
     condition = Sizes(hidden=96, inner=32, heads=3, kv_heads=1, head_dim=32)
-    dit = Sizes(hidden=192, inner=384, heads=6, kv_heads=2, head_dim=32, window=64)
+    dit = Sizes(hidden=192, inner=368, heads=6, kv_heads=2, head_dim=32, window=64)
     codes = Sizes(hidden=96, inner=128, heads=3, kv_heads=1, head_dim=32)
     model = files.Ace(TextEncoder(text, 2, VOCABULARY), ConditionEncoder(condition, 1, 1, text.hidden),
                       Dit(dit, 4, condition.hidden), AudioTokenizer(codes, 1), AudioDetokenizer(codes, 1),
@@ -67,6 +68,8 @@ def new_model():
         model.text_encoder.embed_tokens.weight.mul_(1 / model.text_encoder.embed_tokens.weight.std())
         model.transformer.scale_shift_table.mul_(0.1)
         model.transformer.proj_out_conv.weight.mul_(0.1)
+        for time_embedding in (model.transformer.time_embed, model.transformer.time_embed_r):
+            time_embedding.time_proj.weight.mul_(0.1)
         for layer in model.transformer.layers:
             layer.scale_shift_table.mul_(0.1)[:, [2, 5]] += 1  # gates are open
     return model
@@ -85,12 +88,17 @@ def graphs_work():
 def probe_graphs():
     torch.manual_seed(0)
     model = new_model().to(DEVICE)
-    text = torch.randint(0, VOCABULARY, (16, 1, 1, compose_latents.TEXT), device=DEVICE)
-    lyric = torch.randint(0, VOCABULARY, (16, 1, 1, compose_latents.LYRIC), device=DEVICE)
+    shape = (16, 1, len(compose_latents.WORDINGS))
+    text = torch.randint(0, VOCABULARY, (*shape, compose_latents.TEXT), device=DEVICE)
+    lyric = torch.randint(0, VOCABULARY, (*shape, compose_latents.LYRIC), device=DEVICE)
     bank = compose_latents.Bank(torch.randn(16, 100, 64, device=DEVICE), text, lyric, (4,))
     composer = compose_dit.Composer(model)
     compose_dit.unused(composer)
     sys.exit(not compose_dit.same_by_graphs(composer, bank))
+
+
+class EndOfRun(Exception):
+    """The stages that were asked for are done."""
 
 
 class Stages:
@@ -100,8 +108,13 @@ class Stages:
         self.run, self.found = run, {}
         (run.out / "state").mkdir(parents=True, exist_ok=True)
 
+    def expect(self, name):
+        if name not in self.run.shares:
+            raise EndOfRun
+
     def __call__(self, name, model, work):
         """`work()` returns figures and whatever else is to be kept."""
+        self.expect(name)
         file = self.run.out / "state" / f"{name}.pt"
         if file.exists():
             kept = torch.load(file, map_location=DEVICE)
@@ -153,7 +166,7 @@ def train_student(model, jury, bank, run, graphs):
     teacher = copy.deepcopy(compose_dit.Composer(model))
     ways = {f"guidance {g}": (teacher, {"guidance": g, "steps": 24, "dcw": None}) for g in (1.0, 1.5, 2.5, 4.0)}
     by_guidance, best = measured(model, jury, ways, run)
-    student, found = compose_dit.distil(teacher, bank, run, SHARES["student"], graphs, float(best.split()[1]))
+    student, found = compose_dit.distil(teacher, bank, run, graphs, float(best.split()[1]))
     by_steps, kept = measured(model, jury, {"teacher": (teacher, {}), "student": (student, {})}, run)
     adopt(model, teacher if kept == "teacher" else student)
     say("kept:", kept)
@@ -163,7 +176,8 @@ def train_student(model, jury, bank, run, graphs):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=22, help="of everything")
+    parser.add_argument("--minutes", type=float, default=22, help="of this run")
+    parser.add_argument("--until", choices=SHARES, default="evaluation", help="the stage to end with")
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--commit", default="", help="the tree's commit, for the record")
     parser.add_argument("--probe-graphs", action="store_true", help=argparse.SUPPRESS)
@@ -173,57 +187,65 @@ def parse():
 
 def main():
     arguments = parse()
-    torch.set_float32_matmul_precision("high")
+    torch.set_float32_matmul_precision("high")  # TF32
     torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = True
     if arguments.probe_graphs:
         probe_graphs()
     begin = time.time()
+    names = list(SHARES)
+    shares = {name: SHARES[name] for name in names[: names.index(arguments.until) + 1]}
+    run = Run(arguments.out, arguments.seed, arguments.minutes, arguments.smoke, shares)
     torch.manual_seed(arguments.seed)
-    run = Run(arguments.out, arguments.seed, arguments.minutes * 60, arguments.smoke)
     stages, model = Stages(run), new_model().to(DEVICE)
     weights = {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()}
     say(f"{sum(weights.values())} weights: {weights}; {DEVICE}, torch {torch.__version__}")
     tokenizer = train_tokenizer(run)
     say(f"tokenizer of {len(tokenizer)} tokens, {time.time() - begin:.0f} s")
-    compose(model, tokenizer, stages, run)
-    figures = {"seed": run.seed, "commit": arguments.commit, "minutes": arguments.minutes, "weights": weights,
-               "stages": stages.found}  # fmt: skip
-    figures["seconds"] = round(time.time() - begin)
+    try:
+        compose(model, tokenizer, stages, run)
+    except EndOfRun:
+        pass
+    figures = {"seed": run.seed, "commit": arguments.commit, "weights": weights, "stages": stages.found}
     (run.out / "metrics.json").write_text(json.dumps(figures, indent=1) + "\n")
     say(f"done, {time.time() - begin:.0f} s")
-    (run.out / "train.log").write_text("\n".join(LOG) + "\n")
+    with open(run.out / "train.log", "a") as file:
+        file.write("\n".join(LOG) + "\n")
 
 
 def compose(model, tokenizer, stages, run):
     """All stages; the model is written before the student's too, so that there is one early."""
 
     def vae():
-        found = compose_vae.train(model.vae, run, SHARES["vae"])
+        found = compose_vae.train(model.vae, run)
         rounded(model.vae)
         model.silence.copy_(compose_latents.silence(model.vae, run))
         return found, None
 
     def latents():
-        bank = compose_latents.build(model.vae, tokenizer, run, SHARES["latents"])
+        bank = compose_latents.build(model.vae, tokenizer, run)
         return {"songs": len(bank.latents)}, bank.state()
 
     def dit():
-        composer, found = compose_dit.train(compose_dit.Composer(model), bank, run, SHARES["dit"], graphs)
+        composer, found = compose_dit.train(compose_dit.Composer(model), bank, run, graphs)
         adopt(model, composer)
         return found, None
 
     stages("vae", model, vae)
     bank = compose_latents.Bank.of(stages("latents", model, latents))
-    stages("codes", model, lambda: (compose_latents.train_tokens(model, bank, run, SHARES["codes"]), None))
+    stages("codes", model, lambda: (compose_latents.train_tokens(model, bank, run), None))
+    bank.hints, bank.silence = compose_latents.hints_of(model, bank), model.silence
+    stages.expect("dit")
     graphs = graphs_work()
     say("CUDA graphs:", graphs)
     stages("dit", model, dit)
     files.save(model, run.out / "model", tokenizer.json())
+    stages.expect("student")
     jury = compose_eval.Jury(tokenizer, run.seed, **({"songs": 2, "steps": 2, "seconds": 1} if run.smoke else {}))
     stages("student", model, lambda: (train_student(model, jury, bank, run, graphs), None))
     files.save(model, run.out / "model", tokenizer.json())
     shipped = files.load(run.out / "model").to(DEVICE)
-    stages.found["evaluation"] = jury.evaluate(shipped, 1 if run.smoke else 512)
+    stages("evaluation", model, lambda: (jury.evaluate(shipped, 1 if run.smoke else 512), None))
 
 
 if __name__ == "__main__":

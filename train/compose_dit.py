@@ -15,7 +15,6 @@ from ace import sampler
 from ace.dit import context_of
 from compose_tools import DEVICE, adam, clip, say, set_rate
 
-GUIDANCE = 2.5
 SUBSTEPS = 3
 AVERAGE = 0.999
 
@@ -32,35 +31,34 @@ class Composer(torch.nn.Module):
     def condition(self, text, lyric):
         """Rows, and which are there; ids are -1 where there is none."""
         words = self.text_encoder(text.clamp_min(0))
-        voice = F.embedding(lyric.clamp_min(0), self.text_encoder.embed_tokens.weight)
+        voice = self.text_encoder.rows(lyric.clamp_min(0))
         return self.condition_encoder(words, voice, self.silence, text >= 0, lyric >= 0)
 
-    def context(self, frames, count):
-        return context_of(self.silence.repeat(1, -(-frames // self.silence.shape[1]), 1)[:, :frames].expand(count, -1, -1))
+    def silence_context(self, frames, count):
+        """Of text to music."""
+        silence = self.silence.repeat(1, -(-frames // self.silence.shape[1]), 1)
+        return context_of(silence[:, :frames]).expand(count, -1, -1)
 
     def emptied(self, rows, dropped):
         """The empty condition where `dropped` [batch] is 1: all rows alike are as good as one."""
         return torch.where(dropped.view(-1, 1, 1) > 0, self.condition_encoder.null_condition_emb, rows)
 
-    def velocity(self, x, t, rows, present):
-        return self.transformer(self.context(x.shape[1], len(x)), x, t, rows, present)
-
-    def forward(self, x, t, text, lyric, dropped):
+    def forward(self, x, t, context, text, lyric, dropped):
         rows, present = self.condition(text, lyric)
-        return self.velocity(x, t, self.emptied(rows, dropped), present)
+        return self.transformer(context, x, t, self.emptied(rows, dropped), present)
 
 
-def flow_loss(composer, latents, noise, t, text, lyric, dropped):
+def flow_loss(composer, latents, noise, t, context, text, lyric, dropped):
     at = t.view(-1, 1, 1)
-    return F.mse_loss(composer(at * noise + (1 - at) * latents, t, text, lyric, dropped), noise - latents)
+    return F.mse_loss(composer(at * noise + (1 - at) * latents, t, context, text, lyric, dropped), noise - latents)
 
 
 def flow_inputs(bank, count):
-    latents, text, lyric = bank.batch(count)
+    latents, *rest = bank.batch(count)
     # One time in each of `count` equal parts, so that a batch's loss depends less on chance.
     even = (torch.arange(count, device=DEVICE) + torch.rand(count, device=DEVICE)) / count
     dropped = (torch.rand(count, device=DEVICE) < 0.1).float()
-    return [latents, torch.randn_like(latents), sampler.shifted(even), text, lyric, dropped]
+    return [latents, torch.randn_like(latents), sampler.shifted(even), *rest, dropped]
 
 
 class Captured:
@@ -113,13 +111,10 @@ class Stepper:
 
 
 def same_by_graphs(composer, bank):
-    """Whether a captured step gives the plain one's gradients; for a process of its own, since a capture that fails can
-    leave CUDA unusable."""
+    """Whether a captured step gives the plain one's gradients, by a bank of one length; for a process of its own, since a
+    capture that fails can leave CUDA unusable."""
     parameters = [p for p in composer.parameters() if p.requires_grad]
     batches = [flow_inputs(bank, 8) for _ in range(2)]
-    batches[1] = [x[:, : batches[0][0].shape[1]] if x.ndim == 3 else x for x in batches[1]]
-    if batches[1][0].shape != batches[0][0].shape:
-        batches[1] = [x.flip(0) for x in batches[0]]
     found = []
     for graphs in (False, True):
         stepper = Stepper(parameters, lambda *batch: flow_loss(composer, *batch), graphs)
@@ -169,57 +164,57 @@ def unused(composer):
     composer.condition_encoder.timbre_encoder.special_token.requires_grad_(False)
 
 
-def train(composer, bank, run, share, graphs):
-    count, course = 4 if run.smoke else 96, run.course(share, 4)
+def train(composer, bank, run, graphs):
+    count, course = 4 if run.smoke else 96, run.course("dit", 4)
     unused(composer)
     average, loss = optimize(composer, course, lambda: flow_inputs(bank, count), lambda *b: flow_loss(composer, *b), 1.5e-3,
                              graphs, "dit", count)  # fmt: skip
     return average, {"steps": course.step, "loss": round(loss, 4)}
 
 
-def guided(composer, conditions, guidance):
-    """A velocity between, or past, those of the empty and of the song's condition. Both in one pass."""
-    rows, present = conditions
-    empty = composer.emptied(rows, torch.ones(len(rows), device=rows.device))
-    both = torch.cat([rows, empty]), torch.cat([present, present])
+class Guided:
+    """A velocity between, or past, those under the empty and under the song's condition; both in one pass."""
 
-    def velocity(x, t):
-        times = t.expand(len(x)) if torch.is_tensor(t) else torch.full((len(x),), t, device=x.device)
-        if guidance == 1:
-            return composer.velocity(x, times, rows, present)
-        song, none = composer.velocity(torch.cat([x, x]), torch.cat([times, times]), *both).chunk(2)
-        return none + guidance * (song - none)
+    def __init__(self, composer, context, text, lyric, guidance):
+        rows, present = composer.condition(text, lyric)
+        self.composer, self.context, self.guidance = composer, context, guidance
+        self.rows, self.present = rows, present
+        if guidance != 1:
+            empty = composer.emptied(rows, torch.ones(len(rows), device=rows.device))
+            self.rows, self.present = torch.cat([rows, empty]), torch.cat([present, present])
+            self.context = torch.cat([context, context])
 
-    return velocity
+    def __call__(self, x, t):
+        times = t if torch.is_tensor(t) else torch.full((len(x),), t, device=x.device)
+        if self.guidance == 1:
+            return self.composer.transformer(self.context, x, times, self.rows, self.present)
+        x, times = torch.cat([x, x]), torch.cat([times, times])
+        song, none = self.composer.transformer(self.context, x, times, self.rows, self.present).chunk(2)
+        return none + self.guidance * (song - none)
 
 
 @torch.no_grad()
 def lesson(teacher, bank, count, guidance):
     """Noisy latents at one of the schedule's times, and the mean velocity of the teacher's way to the next."""
-    latents, text, lyric = bank.batch(count)
+    latents, context, text, lyric = bank.batch(count)
     times = torch.tensor([*sampler.schedule(), 0.0], device=DEVICE)
     step = torch.randint(sampler.STEPS, (count,), device=DEVICE)
     t, end = times[step], times[step + 1]
     at = t.view(-1, 1, 1)
-    start = at * torch.randn_like(latents) + (1 - at) * latents
-    rows, present = teacher.condition(text, lyric)
-    empty = teacher.emptied(rows, torch.ones(count, device=DEVICE))
-    rows, present, x = torch.cat([rows, empty]), torch.cat([present, present]), start
-    width = (t - end) / SUBSTEPS
+    start = x = at * torch.randn_like(latents) + (1 - at) * latents
+    velocity, width = Guided(teacher, context, text, lyric, guidance), (t - end) / SUBSTEPS
     for i in range(SUBSTEPS):
-        now = t - i * width
-        song, none = teacher.velocity(torch.cat([x, x]), torch.cat([now, now]), rows, present).chunk(2)
-        x = x - width.view(-1, 1, 1) * (none + guidance * (song - none))
-    return [start, (start - x) / (t - end).view(-1, 1, 1), t, text, lyric]
+        x = x - width.view(-1, 1, 1) * velocity(x, t - i * width)
+    return [start, (start - x) / (t - end).view(-1, 1, 1), t, context, text, lyric]
 
 
-def distil(teacher, bank, run, share, graphs, guidance=GUIDANCE):
+def distil(teacher, bank, run, graphs, guidance):
     student = copy.deepcopy(teacher).requires_grad_(True).train()
     unused(student)
-    count, course = 4 if run.smoke else 64, run.course(share, 3)
+    count, course = 4 if run.smoke else 64, run.course("student", 3)
 
-    def compute(x, wanted, t, text, lyric):
-        return F.mse_loss(student(x, t, text, lyric, torch.zeros_like(t)), wanted)
+    def compute(x, wanted, t, context, text, lyric):
+        return F.mse_loss(student(x, t, context, text, lyric, torch.zeros_like(t)), wanted)
 
     average, loss = optimize(student, course, lambda: lesson(teacher, bank, count, guidance), compute, 3e-4, graphs, "distil", count)
     return average, {"steps": course.step, "loss": round(loss, 4), "guidance": guidance}
@@ -230,5 +225,5 @@ def generate(composer, text, lyric, frames, seed=0, guidance=1.0, steps=sampler.
     """Latents of songs from token ids, as the product makes them if guidance is 1."""
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(len(text), frames, 64, generator=generator).to(text.device)
-    velocity = guided(composer, composer.condition(text, lyric), guidance)
+    velocity = Guided(composer, composer.silence_context(frames, len(text)), text, lyric, guidance)
     return sampler.sample(velocity, noise, sampler.schedule(steps), dcw)

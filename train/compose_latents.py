@@ -13,7 +13,9 @@ from compose_tools import DEVICE, adam, clip, say, set_rate
 
 TEXT, LYRIC = 96, 31  # tokens; with the timbre's row a condition has 128
 SECONDS = (4, 5, 6, 8, 10, 12, 16)  # lengths of training songs, which begin where a song begins
-WORDINGS = 4  # of every song and length
+# Of every song and length: what is asked in each wording of its prompt, and how often a batch has it.
+WORDINGS = ("text", "text", "text", "text", "cover", "repaint")
+WEIGHTS = (0.2, 0.2, 0.2, 0.2, 0.1, 0.1)
 
 
 def padded(ids, size):
@@ -21,10 +23,14 @@ def padded(ids, size):
 
 
 class Bank:
-    """Latents [songs, frames, 64]; token ids [songs, lengths, wordings, TEXT] and lyrics alike, -1 where there is none."""
+    """Latents [songs, frames, 64]; token ids [songs, lengths, wordings, TEXT] and lyrics alike, -1 where there is none.
+    `hints` are the latents as the audio codes tell them, for covers."""
 
     def __init__(self, latents, text, lyric, seconds):
         self.latents, self.text, self.lyric, self.seconds = latents, text, lyric, seconds
+        self.hints, self.silence = latents, torch.zeros(1, 1, 64, device=DEVICE)
+        self.weights = torch.tensor(WEIGHTS, device=DEVICE)
+        self.task = {task: torch.tensor([t == task for t in WORDINGS], device=DEVICE) for task in ("cover", "repaint")}
 
     def state(self):
         return {"latents": self.latents.half().cpu(), "text": self.text.cpu(), "lyric": self.lyric.cpu(), "seconds": self.seconds}
@@ -33,34 +39,47 @@ class Bank:
     def of(cls, state):
         return cls(state["latents"].to(DEVICE, torch.float32), state["text"].to(DEVICE), state["lyric"].to(DEVICE), state["seconds"])
 
+    def context(self, wording, latents, hints):
+        """Source and mask side by side: silence to be filled, or a cover's hints, or a song with a part to be painted anew."""
+        frames = latents.shape[1]
+        place = torch.arange(frames, device=DEVICE)
+        first = torch.rand(len(latents), 1, device=DEVICE) * 0.7 * frames
+        inside = (place >= first) & (place < first + (0.2 + 0.5 * torch.rand_like(first)) * frames)
+        kept = (self.task["repaint"][wording].unsqueeze(1) & ~inside).unsqueeze(2)
+        source = torch.where(kept, latents, self.silence.repeat(1, -(-frames // self.silence.shape[1]), 1)[:, :frames])
+        source = torch.where(self.task["cover"][wording].view(-1, 1, 1), hints, source)
+        return torch.cat([source, (~kept).float().expand_as(source)], -1)
+
     def batch(self, count):
-        """Latents of one length, token ids, lyrics' ids."""
+        """Latents of one length, their context, token ids, lyrics' ids."""
         which = int(torch.randint(len(self.seconds), (1,)))
-        songs = torch.randint(len(self.latents), (count,), device=DEVICE)
-        wording = torch.randint(self.text.shape[2], (count,), device=DEVICE)
         frames = 25 * self.seconds[which]
-        return self.latents[songs, :frames], self.text[songs, which, wording].long(), self.lyric[songs, which, wording].long()
+        songs = torch.randint(len(self.latents), (count,), device=DEVICE)
+        wording = torch.multinomial(self.weights, count, replacement=True)
+        latents, hints = self.latents[songs, :frames], self.hints[songs, :frames]
+        text, lyric = self.text[songs, which, wording].long(), self.lyric[songs, which, wording].long()
+        return latents, self.context(wording, latents, hints), text, lyric
 
 
 def wordings(tokenizer, made, seconds):
     """Token ids of a song's prompts and lyrics, for every length."""
     text, lyric = [], []
     for length in seconds:
-        for i in range(WORDINGS):
+        for i, task in enumerate(WORDINGS):
             chance = random.Random(f"words {made.seed} {length} {i}")
-            # Now and then another duration than the song has: none is out of bounds then.
-            said = length if chance.random() < 0.85 else chance.randint(1, 180)
-            ids = [tokenizer.encode(t) for t in captions.texts(chance, made, "train", said)]
-            while len(ids[0]) > TEXT or len(ids[1]) > LYRIC:
-                ids = [tokenizer.encode(t) for t in captions.texts(chance, made, "train", said)]
+            ids = None
+            while ids is None or len(ids[0]) > TEXT or len(ids[1]) > LYRIC:
+                # Now and then another duration than the song has: none is out of bounds then.
+                said = length if chance.random() < 0.85 else chance.randint(1, 180)
+                ids = [tokenizer.encode(t) for t in captions.texts(chance, made, "train", said, task)]
             text.append(padded(ids[0], TEXT))
             lyric.append(padded(ids[1], LYRIC))
     return text, lyric
 
 
-def build(vae, tokenizer, run, share):
+def build(vae, tokenizer, run):
     lengths = (1,) if run.smoke else SECONDS
-    longest, at_once, course = lengths[-1], 1 if run.smoke else 8, run.course(share, 2)
+    longest, at_once, course = lengths[-1], 1 if run.smoke else 8, run.course("latents", 2)
     latents, text, lyric, first = [], [], [], run.seed * 10_000_000 + 5_000_000
     for step in course:
         scores = [score.make(first + step * at_once + i, "train", longest) for i in range(at_once)]
@@ -71,7 +90,7 @@ def build(vae, tokenizer, run, share):
             lyric.append(ids[1])
         if course.due():
             say(f"latents {course.done:.2f}: {len(text)} songs, {course.pace(at_once * longest):.0f} s of sound a second")
-    shape = (len(text), len(lengths), WORDINGS, -1)
+    shape = (len(text), len(lengths), len(WORDINGS), -1)
     ids = [torch.tensor(x, dtype=torch.int16, device=DEVICE).reshape(shape) for x in (text, lyric)]
     return Bank(torch.cat(latents).float(), *ids, lengths)
 
@@ -88,11 +107,11 @@ def reconstructed(model, windows):
     return model.audio_token_detokenizer(tokenizer.quantizer(tokenizer.pooled(windows)))
 
 
-def train_tokens(model, bank, run, share):
+def train_tokens(model, bank, run):
     """Five frames to one of 64,000 codes and back: the gist of a song, not its sound."""
     parts = [model.audio_tokenizer, model.audio_token_detokenizer]
     parameters = [p for part in parts for p in part.parameters()]
-    optimizer, course = adam(parameters), run.course(share)
+    optimizer, course = adam(parameters), run.course("codes")
     windows = bank.latents.reshape(-1, POOL, 64)
     for step in course:
         set_rate(optimizer, course.rate(1e-3))
@@ -109,3 +128,11 @@ def train_tokens(model, bank, run, share):
     found = {"steps": course.step, "variance_lost": round(float(loss.detach()), 3), "codes_used_of_20000": len(codes.unique())}
     say("codes:", found)
     return found
+
+
+@torch.no_grad()
+def hints_of(model, bank):
+    """The bank's latents by way of their codes."""
+    songs, frames, _ = bank.latents.shape
+    windows = bank.latents.reshape(-1, POOL, 64).split(16384)
+    return torch.cat([reconstructed(model, part) for part in windows]).reshape(songs, frames, 64)

@@ -1,8 +1,6 @@
 """What the stages of compose.py share: the log, the clock, the learning rate, what a run is made of."""
 
 import time
-from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
@@ -21,17 +19,19 @@ def synchronize():
         torch.cuda.synchronize()
 
 
-@dataclass(frozen=True)
 class Run:
-    """`share` scales every stage's seconds; a smoke run counts steps instead."""
+    """What a run is made of. A stage has its share of the time that is left, so that what takes longer than thought (a
+    compiler, a first call) takes from all that follows; a smoke run counts steps instead."""
 
-    out: Path
-    seed: int
-    seconds: float
-    smoke: bool
+    def __init__(self, out, seed, minutes, smoke, shares):
+        self.out, self.seed, self.smoke, self.shares = out, seed, smoke, shares
+        self.end = time.time() + 60 * minutes
 
-    def course(self, share, smoke_steps=3):
-        return Course(self.seconds * share, smoke_steps if self.smoke else None)
+    def course(self, stage, smoke_steps=3):
+        names = list(self.shares)
+        coming = sum(self.shares[name] for name in names[names.index(stage) :])
+        seconds = (self.end - time.time()) * self.shares[stage] / coming
+        return Course(max(seconds, 1), smoke_steps if self.smoke else None)
 
 
 class Course:

@@ -170,14 +170,14 @@ def evaluate(vae, pool):
             "latents_deviation": round(float(latents.std()), 3)}  # fmt: skip
 
 
-def train(vae, run, share):
+def train(vae, run):
     """Trains, folds the norm in, and reports on held-out songs."""
     count, frames, songs, seconds = (1, 4, 1, 1) if run.smoke else (24, 40, 512, 8)
     vae.to(DEVICE).train()
     norm, pool = LatentNorm().to(DEVICE), SoundPool(songs, seconds, run.seed)
     try_compiled_snake(vae, pool.clips(count, frames))
     parameters = list(vae.parameters())
-    optimizer, course = adam(parameters, (0.8, 0.99), 0.0), run.course(share)
+    optimizer, course = adam(parameters, (0.8, 0.99), 0.0), run.course("vae")
     for step in course:
         set_rate(optimizer, course.rate(1.5e-3, 200))
         loss, ratio = losses(vae, norm, pool.clips(count, frames))

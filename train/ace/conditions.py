@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from ace.blocks import EncoderStack
+from hybrid import Rows
 
 
 class TextEncoder(EncoderStack):
@@ -14,9 +15,13 @@ class TextEncoder(EncoderStack):
         super().__init__(sizes, layers, causal=True)
         self.embed_tokens = nn.Embedding(vocabulary, sizes.hidden)
 
+    def rows(self, ids):
+        """Of the embedding table."""
+        return Rows.apply(ids, self.embed_tokens.weight)
+
     def forward(self, ids):
         """Padding on the right is never seen."""
-        return self.run(self.embed_tokens(ids))
+        return self.run(self.rows(ids))
 
 
 class ConditionStack(EncoderStack):

@@ -71,7 +71,7 @@ class Ace(torch.nn.Module):
 
     def condition(self, text_ids, lyric_ids, text_present=None, lyric_present=None):
         text = self.text_encoder(text_ids)
-        lyrics = self.text_encoder.embed_tokens(lyric_ids)
+        lyrics = self.text_encoder.rows(lyric_ids)
         return self.condition_encoder(text, lyrics, self.silence[:, :750], text_present, lyric_present)
 
     def silence_of(self, frames):

@@ -4,7 +4,9 @@ Training and test captions share the words for what is heard, not the sentences 
 
 import random
 
-INSTRUCTION = "Fill the audio semantic mask based on the given conditions:"
+INSTRUCTIONS = {"text": "Fill the audio semantic mask based on the given conditions:",
+                "cover": "Generate audio semantic tokens based on the given conditions:",
+                "repaint": "Repaint the mask area based on the given conditions:"}  # fmt: skip
 SHARP = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 FLAT = ("C", "Db", "D", "Eb", "E", "F", "Gb", "G", "Ab", "A", "Bb", "B")
 
@@ -95,9 +97,9 @@ def caption(chance, score, split, complete=False):
     return text[:1].upper() + text[1:] if chance.random() < 0.3 else text
 
 
-def prompt(caption_text, bpm, beats, key, seconds):
+def prompt(caption_text, bpm, beats, key, seconds, task="text"):
     """`bpm`, `beats` and `key` may be None."""
-    return (f"# Instruction\n{INSTRUCTION}\n\n# Caption\n{caption_text}\n\n# Metas\n- bpm: {bpm or 'N/A'}\n"
+    return (f"# Instruction\n{INSTRUCTIONS[task]}\n\n# Caption\n{caption_text}\n\n# Metas\n- bpm: {bpm or 'N/A'}\n"
             f"- timesignature: {beats or 'N/A'}\n- keyscale: {key or 'N/A'}\n- duration: {int(seconds)} seconds\n"
             "<|endoftext|>\n")  # fmt: skip
 
@@ -106,14 +108,14 @@ def lyric(language, text):
     return f"# Languages\n{language}\n\n# Lyric\n{text}<|endoftext|>"
 
 
-def texts(chance, score, split, seconds, metas=0.7):
+def texts(chance, score, split, seconds, task="text", metas=0.7):
     """Prompt and lyrics as the product has them; each of the metas is given by a chance of `metas`."""
 
     def given(value):
         return value if chance.random() < metas else None
 
     words = caption(chance, score, split)
-    prompt_text = prompt(words, given(score.bpm), given(score.beats), given(key_of(chance, score)), seconds)
+    prompt_text = prompt(words, given(score.bpm), given(score.beats), given(key_of(chance, score)), seconds, task)
     if split == "test":
         return prompt_text, lyric("en", "")
     sung = chance.random()
@@ -125,4 +127,4 @@ def corpus(scores, seed):
     """Texts to train a tokenizer on."""
     for i, score in enumerate(scores):
         chance = random.Random(f"corpus {seed} {i}")
-        yield from texts(chance, score, "train", chance.randint(4, 16))
+        yield from texts(chance, score, "train", chance.randint(4, 16), chance.choice(tuple(INSTRUCTIONS)))
