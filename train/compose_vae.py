@@ -3,7 +3,7 @@
 The encoder's means are brought to mean 0 and variance 1, channel by channel, by batch statistics that are folded into its
 last convolution at the end: the latents that a checkpoint holds need no scaling. The posterior's deviation is not learned but
 given: noise up to twice POSTERIOR is added in training, so that a decoder hears past small errors of a diffusion model, and
-the scale half of the encoder's output says POSTERIOR. The loss of a clip is the logarithm of its error by its energy, which
+the scale half of the encoder's output says POSTERIOR. The first weights are compose_start.py's. The loss of a clip is the logarithm of its error by its energy, which
 is its signal-to-noise ratio, and a little of the difference of magnitudes on five short-time spectra."""
 
 import math
@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import compose_start
 from ace.vae import SAMPLES, SnakeFunction, snake_gradients, snake_value
 from compose_data import score, synth
 from compose_tools import DEVICE, adam, clip, say, set_rate, synchronize
@@ -160,6 +161,12 @@ def decibels(found, wanted):
 
 
 @torch.no_grad()
+def decibels_by(vae, norm, clips):
+    """Of clips by an autoencoder whose norm is not folded in yet."""
+    return decibels(vae.decode(norm(vae.moments(clips)[0])), clips)
+
+
+@torch.no_grad()
 def evaluate(vae, pool):
     """Held-out songs, encoded and decoded whole."""
     ratios = torch.cat([decibels(decode(vae, encode(vae, part.float())), part.float()) for part in pool.sound.split(8)])
@@ -173,13 +180,14 @@ def evaluate(vae, pool):
 def train(vae, run):
     """Trains, folds the norm in, and reports on held-out songs."""
     count, frames, songs, seconds = (1, 4, 1, 1) if run.smoke else (24, 40, 512, 8)
-    vae.to(DEVICE).train()
     norm, pool = LatentNorm().to(DEVICE), SoundPool(songs, seconds, run.seed)
+    compose_start.start(vae.to(DEVICE), pool.clips(4 * count, frames))
+    say(f"vae: begins with {float(decibels_by(vae, norm, pool.clips(2 * count, frames)).mean()):.2f} dB")
     try_compiled_snake(vae, pool.clips(count, frames))
     parameters = list(vae.parameters())
     optimizer, course = adam(parameters, (0.8, 0.99), 0.0), run.course("vae")
     for step in course:
-        set_rate(optimizer, course.rate(1.5e-3, 200))
+        set_rate(optimizer, course.rate(8e-4, 300))
         loss, ratio = losses(vae, norm, pool.clips(count, frames))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
