@@ -188,8 +188,6 @@ def parse():
 def main():
     arguments = parse()
     torch.set_float32_matmul_precision("high")  # TF32
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cudnn.allow_tf32 = True
     if arguments.probe_graphs:
         probe_graphs()
     begin = time.time()

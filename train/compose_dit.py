@@ -167,7 +167,7 @@ def unused(composer):
 def train(composer, bank, run, graphs):
     count, course = 4 if run.smoke else 96, run.course("dit", 4)
     unused(composer)
-    average, loss = optimize(composer, course, lambda: flow_inputs(bank, count), lambda *b: flow_loss(composer, *b), 1.5e-3,
+    average, loss = optimize(composer, course, lambda: flow_inputs(bank, count), lambda *b: flow_loss(composer, *b), 1e-3,
                              graphs, "dit", count)  # fmt: skip
     return average, {"steps": course.step, "loss": round(loss, 4)}
 

@@ -85,13 +85,13 @@ def build(vae, tokenizer, run):
         scores = [score.make(first + step * at_once + i, "train", longest) for i in range(at_once)]
         latents.append(compose_vae.encode(vae, synth.render(scores, longest, DEVICE)))
         for made in scores:
-            ids = wordings(tokenizer, made, lengths)
+            ids = [torch.tensor(x, dtype=torch.int16) for x in wordings(tokenizer, made, lengths)]
             text.append(ids[0])
             lyric.append(ids[1])
         if course.due():
             say(f"latents {course.done:.2f}: {len(text)} songs, {course.pace(at_once * longest):.0f} s of sound a second")
     shape = (len(text), len(lengths), len(WORDINGS), -1)
-    ids = [torch.tensor(x, dtype=torch.int16, device=DEVICE).reshape(shape) for x in (text, lyric)]
+    ids = [torch.stack(x).reshape(shape).to(DEVICE) for x in (text, lyric)]
     return Bank(torch.cat(latents).float(), *ids, lengths)
 
 

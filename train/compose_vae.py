@@ -107,14 +107,14 @@ def try_compiled_snake(vae, clips):
         vae.zero_grad()
         mean, _ = vae.moments(clips.to(TYPE))
         vae.decode(mean.to(TYPE)).square().mean().backward()
-        return vae.encoder.block[0].res_unit1.snake1.alpha.grad.clone()
+        return torch.cat([p.grad.flatten() for p in vae.parameters()])
 
     plain, wanted = timed(step), step()
     try:
         SnakeFunction.value = staticmethod(torch.compile(snake_value, dynamic=True))
         SnakeFunction.gradients = staticmethod(torch.compile(snake_gradients, dynamic=True))
         compiled, found = timed(step), step()
-        close = float((found - wanted).norm() / wanted.norm()) < 0.05
+        close = float((found - wanted).norm() / wanted.norm()) < 0.1
     except Exception as error:  # whatever a compiler may throw: the eager code is there
         say("torch.compile:", repr(error)[:200])
         compiled, close = math.inf, False
@@ -181,8 +181,9 @@ def train(vae, run):
     """Trains, folds the norm in, and reports on held-out songs."""
     count, frames, songs, seconds = (1, 4, 1, 1) if run.smoke else (24, 40, 512, 8)
     norm, pool = LatentNorm().to(DEVICE), SoundPool(songs, seconds, run.seed)
-    compose_start.start(vae.to(DEVICE), pool.clips(4 * count, frames))
-    say(f"vae: begins with {float(decibels_by(vae, norm, pool.clips(2 * count, frames)).mean()):.2f} dB")
+    compose_start.start(vae.to(DEVICE), pool.clips(count, frames))
+    say(f"vae: begins with {float(decibels_by(vae, norm, pool.clips(count, frames)).mean()):.2f} dB")
+    torch.backends.cudnn.benchmark = True  # one shape from here on, and many before and after
     try_compiled_snake(vae, pool.clips(count, frames))
     parameters = list(vae.parameters())
     optimizer, course = adam(parameters, (0.8, 0.99), 0.0), run.course("vae")
@@ -198,6 +199,7 @@ def train(vae, run):
         if course.due():
             say(f"vae {step} {course.done:.2f}: loss {loss:.3f}, {-10 * torch.log10(ratio.mean()):.2f} dB with noise, "
                 f"{course.pace(count * frames / 25):.0f} s of sound a second")  # fmt: skip
+    torch.backends.cudnn.benchmark = False
     vae.eval()
     recalibrate(vae, norm, pool)
     fold(vae, norm)
