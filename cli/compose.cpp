@@ -216,9 +216,8 @@ std::vector<std::uint64_t> seeds_of(const ComposeFlags& flags) {
 }
 
 void check_count(const ComposeFlags& flags) {
-  constexpr std::size_t kMostSongs = 64;
-  if (flags.count == 0 || flags.count > kMostSongs)
-    bad_flag("--count", std::to_string(flags.count), "1 to 64");
+  if (flags.count == 0 || flags.count > music::kMostSongs)
+    bad_flag("--count", std::to_string(flags.count), fmt::format("1 to {}", music::kMostSongs));
   if (!flags.noise.empty() && flags.count != 1) bad_flag("--noise", "beside --count", "one song");
   if (!flags.noise.empty() && flags.seed) bad_flag("--noise", "beside --seed", "the one or the other");
 }

@@ -74,7 +74,6 @@ void check_duration(const SongRequest& request) {
 }
 
 void check_songs(const SongRequest& request) {
-  constexpr std::size_t kMostSongs = 64;
   const std::size_t songs = request.seeds.size();
   if (songs == 0 || songs > kMostSongs)
     bad_value("seeds", counted(songs, "song"), fmt::format("1 to {}", kMostSongs));

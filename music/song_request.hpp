@@ -14,6 +14,9 @@
 
 namespace assay::music {
 
+/// In one request.
+inline constexpr std::size_t kMostSongs = 64;
+
 /// What is asked for. Everything left at its default is what the authors' pipeline does with the released
 /// turbo model.
 struct SongRequest {

@@ -7,16 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
-#include "base/path.hpp"
+#include "base/writable_folder.hpp"
 
 namespace assay::music {
 
 SongTap taps_into(const std::filesystem::path& folder) {
-  make_directories(folder);
-  // Whether it can be written into is known before a stage has run.
-  const std::filesystem::path probe = folder / ".probe";
-  write_file_atomically(probe, "");
-  std::filesystem::remove(probe);
+  require_writable_folder(folder);
   return [folder](std::string_view name, std::size_t rows, std::span<const float> values) {
     const nlohmann::json entry = {{"dtype", "F32"},
                                   {"shape", {rows, rows == 0 ? 0 : values.size() / rows}},

@@ -44,8 +44,9 @@ from ace.blocks import Sizes, initialize  # noqa: E402
 from ace.conditions import ConditionEncoder, TextEncoder  # noqa: E402
 from ace.dit import Dit  # noqa: E402
 from ace.vae import Vae  # noqa: E402
+from captured_steps import DEVICE, LOG, say  # noqa: E402
 from compose_data import captions, score  # noqa: E402
-from compose_tools import DEVICE, LOG, Run, say  # noqa: E402
+from compose_tools import Run  # noqa: E402
 
 SHARES = {"vae": 0.36, "latents": 0.10, "codes": 0.02, "dit": 0.34, "student": 0.10, "evaluation": 0.08}
 VOCABULARY = 1024

@@ -13,7 +13,8 @@ import torch.nn.functional as F
 
 from ace import sampler
 from ace.dit import context_of
-from compose_tools import DEVICE, adam, clip, say, set_rate
+from captured_steps import DEVICE, Stepper, say
+from compose_tools import adam, clip, set_rate
 
 SUBSTEPS = 3
 AVERAGE = 0.999
@@ -61,53 +62,12 @@ def flow_inputs(bank, count):
     return [latents, torch.randn_like(latents), sampler.shifted(even), *rest, dropped]
 
 
-class Captured:
-    """Forward and backward of one shape of batch as a CUDA graph: most of a small model's step is launches. Gradients land
-    in the parameters' own tensors."""
+def stepper_of(parameters, loss_of, graphs):
+    def compute(batch):
+        loss = loss_of(*batch)
+        return loss, loss.detach()
 
-    pool = None
-
-    def __init__(self, step, batch):
-        self.inputs = [x.clone() for x in batch]
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step(self.inputs)
-        torch.cuda.current_stream().wait_stream(side)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=Captured.pool):
-            self.loss = step(self.inputs)
-        Captured.pool = Captured.pool or self.graph.pool()
-
-    def __call__(self, batch):
-        for mine, given in zip(self.inputs, batch):
-            mine.copy_(given)
-        self.graph.replay()
-        return self.loss
-
-
-class Stepper:
-    """Gradients of a batch; by graphs where `graphs`."""
-
-    def __init__(self, parameters, compute, graphs):
-        self.parameters, self.compute, self.graphs, self.captured = parameters, compute, graphs, {}
-        for parameter in parameters:
-            parameter.grad = torch.zeros_like(parameter)
-
-    def run(self, batch):
-        torch._foreach_zero_([p.grad for p in self.parameters])
-        loss = self.compute(*batch)
-        loss.backward()
-        return loss.detach()
-
-    def __call__(self, batch):
-        shape = batch[0].shape
-        if not self.graphs:
-            return self.run(batch)
-        if shape not in self.captured:
-            self.captured[shape] = Captured(self.run, batch)
-        return self.captured[shape](batch)
+    return Stepper(parameters, compute, graphs)
 
 
 def same_by_graphs(composer, bank):
@@ -117,7 +77,7 @@ def same_by_graphs(composer, bank):
     batches = [flow_inputs(bank, 8) for _ in range(2)]
     found = []
     for graphs in (False, True):
-        stepper = Stepper(parameters, lambda *batch: flow_loss(composer, *batch), graphs)
+        stepper = stepper_of(parameters, lambda *batch: flow_loss(composer, *batch), graphs)
         for batch in batches:
             stepper(batch)
         found.append(torch.cat([p.grad.flatten() for p in parameters]).clone())
@@ -145,10 +105,10 @@ def optimize(composer, course, inputs, compute, rate, graphs, name, count):
     """Steps while the course lasts; the averaged model."""
     parameters = [p for p in composer.parameters() if p.requires_grad]
     optimizer, average = adam(parameters), Average(composer)
-    stepper, losses = Stepper(parameters, compute, graphs), []
+    stepper, losses = stepper_of(parameters, compute, graphs), []
     for step in course:
         set_rate(optimizer, course.rate(rate, 300))
-        losses.append(stepper(inputs()).clone())
+        losses.append(stepper(inputs()))
         clip(parameters, 1.0)
         optimizer.step()
         average.update()

@@ -24,8 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import compose_dit  # noqa: E402
 import compose_vae  # noqa: E402
 from ace import bpe, files  # noqa: E402
+from captured_steps import DEVICE, say  # noqa: E402
 from compose_data import captions, score, synth  # noqa: E402
-from compose_tools import DEVICE, adam, say, set_rate  # noqa: E402
+from compose_tools import adam, set_rate  # noqa: E402
 
 SECONDS = 8
 HOP = 480  # 10 ms

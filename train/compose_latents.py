@@ -8,8 +8,9 @@ import torch.nn.functional as F
 import compose_vae
 from ace.audio_tokens import POOL
 from ace.vae import SAMPLES
+from captured_steps import DEVICE, say
 from compose_data import captions, score, synth
-from compose_tools import DEVICE, adam, clip, say, set_rate
+from compose_tools import adam, clip, set_rate
 
 TEXT, LYRIC = 96, 31  # tokens; with the timbre's row a condition has 128
 SECONDS = (4, 5, 6, 8, 10, 12, 16)  # lengths of training songs, which begin where a song begins

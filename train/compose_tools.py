@@ -1,17 +1,10 @@
-"""What the stages of compose.py share: the log, the clock, the learning rate, what a run is made of."""
+"""What the stages of compose.py share: the clock, the learning rate, what a run is made of."""
 
 import time
 
 import torch
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-LOG = []
-
-
-def say(*parts):
-    line = " ".join(str(p) for p in parts)
-    LOG.append(line)
-    print(line, flush=True)
+from captured_steps import DEVICE
 
 
 def synchronize():

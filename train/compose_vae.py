@@ -9,13 +9,13 @@ is its signal-to-noise ratio, and a little of the difference of magnitudes on fi
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 import compose_start
 from ace.vae import SAMPLES, SnakeFunction, snake_gradients, snake_value
+from captured_steps import DEVICE, say
 from compose_data import score, synth
-from compose_tools import DEVICE, adam, clip, say, set_rate, synchronize
+from compose_tools import adam, clip, set_rate, synchronize
 
 POSTERIOR = 0.1
 WINDOWS = (256, 512, 1024, 2048, 4096)

@@ -34,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import decide_rows as data  # noqa: E402
 import hybrid  # noqa: E402
 import kev_files  # noqa: E402
+from captured_steps import DEVICE, LOG, Stepper, say  # noqa: E402
 from decide_data.dictionary import dictionary  # noqa: E402
 from decide_data.samples import sample  # noqa: E402
 from hybrid import Hybrid  # noqa: E402
@@ -41,14 +42,6 @@ from optimizers import Muon  # noqa: E402
 
 kev = data.kev
 HIDDEN, HEAD_DIM, RANK, VOCABULARY = 256, 64, 4, 8192
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-LOG = []
-
-
-def say(*parts):
-    line = " ".join(str(p) for p in parts)
-    LOG.append(line)
-    print(line, flush=True)
 
 
 # ---- tokenizer
@@ -160,53 +153,14 @@ def losses(model, head, batch, blank, dropout, language_weight, rate):
     return loss + language_weight * language_loss(model, hidden, ids, last), loss.detach(), right
 
 
-class Captured:
-    """Forward and backward of one shape of batch as a CUDA graph: most of a step's time was launches. Gradients
-    are added into the parameters' own, so that a step of the optimizer follows as after any backward."""
+def stepper_of(parameters, compute, graphs):
+    """Its figures are the loss of the answers and the share that is right. A graph a length is made of usual lengths."""
 
-    pool = None
+    def figures(batch):
+        total, loss, right = compute(batch)
+        return total, torch.stack([loss, right])
 
-    def __init__(self, step, batch):
-        self.inputs = [x.clone() for x in batch]
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(2):
-                step(self.inputs)
-        torch.cuda.current_stream().wait_stream(side)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=Captured.pool):
-            self.outputs = step(self.inputs)
-        Captured.pool = Captured.pool or self.graph.pool()
-
-    def __call__(self, batch):
-        for mine, given in zip(self.inputs, batch):
-            mine.copy_(given)
-        self.graph.replay()
-        return self.outputs
-
-
-class Stepper:
-    """Gradients and figures of a batch; by graphs where `graphs` and the length is usual."""
-
-    def __init__(self, parameters, compute, graphs):
-        self.parameters, self.compute, self.graphs, self.captured = parameters, compute, graphs, {}
-        for parameter in parameters:
-            parameter.grad = torch.zeros_like(parameter)
-
-    def run(self, batch):
-        torch._foreach_zero_([p.grad for p in self.parameters])
-        total, loss, right = self.compute(batch)
-        total.backward()
-        return torch.stack([loss, right])
-
-    def __call__(self, batch):
-        shape = batch[0].shape
-        if not self.graphs or shape[1] > 288:
-            return self.run(batch)
-        if shape not in self.captured:
-            self.captured[shape] = Captured(self.run, batch)
-        return self.captured[shape](batch).clone()
+    return Stepper(parameters, figures, graphs, longest=288, warm_ups=2)
 
 
 # ---- how to compute: plainly, by graphs, by fused kernels, by both
@@ -234,11 +188,11 @@ def probe(mode, tokens):
     model.train()
     parameters = [*model.parameters(), *head.parameters()]
     batches = [probe_batch(tokens // length, length) for length in (96, 128)]
-    exact = Stepper(parameters, lambda b: losses(model, head, b, 0, 0.0, None, 0.0), graphs)
+    exact = stepper_of(parameters, lambda b: losses(model, head, b, 0, 0.0, None, 0.0), graphs)
     loss = exact(batches[0])[0].item()
     norm = torch.stack([p.grad.norm() for p in parameters]).norm().item()
     weight = torch.tensor(0.1, device=DEVICE)
-    whole = Stepper(parameters, lambda b: losses(model, head, b, 0, 0.1, weight, 0.2), graphs)
+    whole = stepper_of(parameters, lambda b: losses(model, head, b, 0, 0.1, weight, 0.2), graphs)
     for batch in batches * 2:
         whole(batch)
     torch.cuda.synchronize()
@@ -300,7 +254,7 @@ def train(model, head, producer, blank, parameters, plan):
     """On a cosine over the time that there is."""
     optimizers = optimizers_for(model, head, parameters, plan.rate, plan.decay, plan.muon)
     language = None if plan.language is None else torch.tensor(plan.language[0], device=DEVICE)
-    stepper = Stepper(parameters, lambda b: losses(model, head, b, blank, plan.dropout, language, plan.blots), plan.graphs)
+    stepper = stepper_of(parameters, lambda b: losses(model, head, b, blank, plan.dropout, language, plan.blots), plan.graphs)
     start, step, tokens, shown, wait, means = time.time(), 0, 0, 0.0, 0.0, []
     model.train()
     while True:

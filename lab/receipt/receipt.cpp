@@ -1,7 +1,5 @@
 #include "lab/receipt/receipt.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -16,6 +14,7 @@
 #include "base/file.hpp"
 #include "base/path.hpp"
 #include "base/sha256.hpp"
+#include "base/writable_folder.hpp"
 #include "formats/json.hpp"
 #include "lab/receipt/build_info.hpp"
 #include "lab/receipt/machine.hpp"
@@ -117,18 +116,14 @@ Json make_receipt(ReceiptKind kind, Json subject, Json result) {
 }
 
 void check_receipt_folder(const std::filesystem::path& folder) {
-  const std::filesystem::path trial = folder / fmt::format("trial-{}.tmp", ::getpid());
   try {
-    make_directories(folder);
-    write_file_atomically(trial, "This file shows that a receipt can be written here.\n");
+    require_writable_folder(folder);
   } catch (const Error& error) {
     throw Error(error.kind(), {.where = "receipts in " + folder.string(),
                                .found = error.parts().found,
                                .expected = "a folder that receipts can be written into",
                                .advice = "nothing was run yet; give --receipts another folder"});
   }
-  std::error_code none;
-  std::filesystem::remove(trial, none);
 }
 
 Receipt write_receipt(const std::filesystem::path& folder, Json body) {
