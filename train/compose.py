@@ -50,6 +50,7 @@ from compose_tools import Run  # noqa: E402
 
 SHARES = {"vae": 0.36, "latents": 0.10, "codes": 0.02, "dit": 0.34, "student": 0.10, "evaluation": 0.08}
 VOCABULARY = 1024
+LEVELS = (8, 5, 5, 5)  # 1,000 audio codes, few enough that a planner sees each of them often
 
 
 def new_model():
@@ -60,7 +61,7 @@ def new_model():
     dit = Sizes(hidden=192, inner=368, heads=6, kv_heads=2, head_dim=32, window=64)
     codes = Sizes(hidden=96, inner=128, heads=3, kv_heads=1, head_dim=32)
     model = files.Ace(TextEncoder(text, 2, VOCABULARY), ConditionEncoder(condition, 1, 1, text.hidden),
-                      Dit(dit, 4, condition.hidden), AudioTokenizer(codes, 1), AudioDetokenizer(codes, 1),
+                      Dit(dit, 4, condition.hidden), AudioTokenizer(codes, 1, LEVELS), AudioDetokenizer(codes, 1),
                       Vae((1, 1, 1, 1, 1), 80), torch.zeros(1, 750, 64))  # fmt: skip
     for part, layers in ((model.text_encoder, 2), (model.condition_encoder, 1), (model.transformer, 4),
                          (model.audio_tokenizer, 1), (model.audio_token_detokenizer, 1)):  # fmt: skip

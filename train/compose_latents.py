@@ -109,7 +109,7 @@ def reconstructed(model, windows):
 
 
 def train_tokens(model, bank, run):
-    """Five frames to one of 64,000 codes and back: the gist of a song, not its sound."""
+    """Five frames to a code and back: the gist of a song, not its sound."""
     parts = [model.audio_tokenizer, model.audio_token_detokenizer]
     parameters = [p for part in parts for p in part.parameters()]
     optimizer, course = adam(parameters), run.course("codes")

@@ -545,7 +545,7 @@ def main():
         hybrid.fuse()
     blank = tokenizer.convert_tokens_to_ids("<|endoftext|>")
     parameters = [*model.parameters(), *head.parameters()]
-    seconds = max(30.0, arguments.minutes * 60 - (time.time() - begin) - arguments.adapter_seconds - RESERVE)
+    seconds = max(5.0 if arguments.smoke else 30.0, arguments.minutes * 60 - (time.time() - begin) - arguments.adapter_seconds - RESERVE)
     muon = arguments.optimizer == "muon"
     steps = train(model, head, producer, blank, parameters, Plan(seconds, arguments.rate, 300, 0.1, (0.3, 0.05), 0.2, muon=muon, graphs=graphs))
     hybrid.fuse(False)

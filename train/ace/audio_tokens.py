@@ -7,13 +7,13 @@ from torch import nn
 from ace.blocks import EncoderStack
 
 POOL = 5
-LEVELS = (8, 8, 8, 5, 5, 5)
+LEVELS = (8, 8, 8, 5, 5, 5)  # the authors': 64,000 codes
 
 
 class Quantizer(nn.Module):
     """arXiv 2309.15505: every dimension squashed and rounded to one of its levels in [-1, 1]."""
 
-    def __init__(self, width, levels=LEVELS):
+    def __init__(self, width, levels):
         super().__init__()
         self.levels = levels
         self.project_in, self.project_out = nn.Linear(width, len(levels)), nn.Linear(len(levels), width)
@@ -57,11 +57,11 @@ class Pooler(EncoderStack):
 
 
 class AudioTokenizer(nn.Module):
-    def __init__(self, sizes, layers, latent_width=64):
+    def __init__(self, sizes, layers, levels=LEVELS, latent_width=64):
         super().__init__()
         self.audio_acoustic_proj = nn.Linear(latent_width, sizes.hidden)
         self.attention_pooler = Pooler(sizes, layers)
-        self.quantizer = Quantizer(sizes.hidden)
+        self.quantizer = Quantizer(sizes.hidden, levels)
 
     def pooled(self, latents):
         """[windows, POOL, 64] -> [windows, hidden], before it is quantized."""

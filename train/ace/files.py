@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from ace.audio_tokens import LEVELS, POOL, AudioDetokenizer, AudioTokenizer
+from ace.audio_tokens import POOL, AudioDetokenizer, AudioTokenizer
 from ace.blocks import Sizes
 from ace.conditions import ConditionEncoder, TextEncoder
 from ace.dit import Dit
@@ -93,7 +93,7 @@ def load(directory):
         ConditionEncoder(Sizes.read(condition), condition["num_lyric_encoder_hidden_layers"],
                          condition["num_timbre_encoder_hidden_layers"], condition["text_hidden_dim"]),
         Dit(Sizes.read(dit), dit["num_hidden_layers"], condition["hidden_size"], dit["patch_size"]),
-        AudioTokenizer(Sizes.read(tokens), tokens["num_attention_pooler_hidden_layers"]),
+        AudioTokenizer(Sizes.read(tokens), tokens["num_attention_pooler_hidden_layers"], tokens["fsq_input_levels"]),
         AudioDetokenizer(Sizes.read(back), back["num_attention_pooler_hidden_layers"]),
         Vae(vae["channel_multiples"], vae["decoder_channels"]),
         torch.zeros(1, 1, 64),
@@ -132,7 +132,7 @@ def configurations(model):
                         "encoder_hidden_size": condition.lyric_encoder.sizes.hidden, "layer_types": None,
                         "model_version": "turbo", "num_hidden_layers": len(dit.layers)},
         "audio_tokenizer": {**tokens.sizes.fields(), **pool, "_class_name": "AceStepAudioTokenizer",
-                            "fsq_dim": tokens.sizes.hidden, "fsq_input_levels": list(LEVELS),
+                            "fsq_dim": tokens.sizes.hidden, "fsq_input_levels": list(model.audio_tokenizer.quantizer.levels),
                             "fsq_input_num_quantizers": 1, "num_attention_pooler_hidden_layers": len(tokens.layers)},
         "audio_token_detokenizer": {**back.sizes.fields(), **pool, "_class_name": "AceStepAudioTokenDetokenizer",
                                     "num_attention_pooler_hidden_layers": len(back.layers)},
