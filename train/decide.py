@@ -7,14 +7,17 @@ OUT/metrics.json       figures by type and family on development and test questi
 OUT/fixture.json       requests with token ids, logits and probabilities by transformers' and peft's own fp32 code
 OUT/train.log          what was printed
 
-train/make_dictionary.py must have written decide_data/dictionary.txt.gz. M minutes are for everything.
+train/make_dictionary.py must have written decide_data/dictionary.txt.gz, and train/make_vectors.py decide_data/vectors.npz. M
+minutes are for everything.
 
-Three stages: all weights on generated data (decide_data), with the next token of the texts as a second task; an adapter and
-the head on the base as bf16 rounded it; the temperature on development's questions, whose phrases, names and things training
-never saw, and on calibration.jsonl, hand-written ones. Needs torch, transformers >= 5.17, peft, tokenizers.
+Three stages: all weights on generated data (decide_data), with the next token of the texts as a second task, the embedding
+from what word_vectors.py knows; an adapter and the head on the base as bf16 rounded it; the temperature on development's
+questions, whose phrases, names and things training never saw, and on calibration.jsonl, hand-written ones. Needs torch,
+transformers >= 5.17, peft, tokenizers.
 """
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -37,18 +40,24 @@ import kev_files  # noqa: E402
 from captured_steps import DEVICE, LOG, Stepper, say  # noqa: E402
 from decide_data.dictionary import dictionary  # noqa: E402
 from decide_data.samples import sample  # noqa: E402
+from decide_data.vectors import vectors  # noqa: E402
 from hybrid import Hybrid  # noqa: E402
 from optimizers import Muon  # noqa: E402
+from word_vectors import KnownEmbedding, token_vectors  # noqa: E402
 
 kev = data.kev
-HIDDEN, HEAD_DIM, RANK, VOCABULARY = 256, 64, 4, 8192
+HIDDEN, HEAD_DIM, RANK, VOCABULARY = 256, 64, 4, 10240
 
 
 # ---- tokenizer
 
 
 def corpus(count, seed):
-    """Texts of the dictionary and of training samples."""
+    """Texts of the dictionary and of training samples, and usual words, so that many are tokens of their own."""
+    table = vectors()
+    for rank, place in enumerate(table.listed[:14000]):
+        yield from itertools.repeat(" " + table.words[place], 60000 // (rank + 300))
+        yield from itertools.repeat(table.words[place], 40000 // (rank + 300))
     for sense in dictionary().senses:
         yield sense.definition
         yield from sense.examples
@@ -89,7 +98,7 @@ def configuration():
     rope = {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [3, 3, 2],
             "mrope_interleaved": True}  # fmt: skip
     return transformers.Qwen3_5TextConfig(
-        vocab_size=VOCABULARY, hidden_size=HIDDEN, intermediate_size=640, num_hidden_layers=8, num_attention_heads=4,
+        vocab_size=VOCABULARY, hidden_size=HIDDEN, intermediate_size=576, num_hidden_layers=8, num_attention_heads=4,
         num_key_value_heads=2, head_dim=64, linear_num_key_heads=4, linear_num_value_heads=4, linear_key_head_dim=64,
         linear_value_head_dim=64, linear_conv_kernel_dim=4, layer_types=["linear_attention", "full_attention"] * 4,
         rope_parameters=rope, rms_norm_eps=1e-6, tie_word_embeddings=True, max_position_embeddings=16384)  # fmt: skip
@@ -541,6 +550,8 @@ def main():
         model.load_state_dict(load_base(arguments.resume / "base").state_dict())
         head.load_state_dict(torch.load(arguments.resume / "run/head.pt", weights_only=True)["head"])
     check_against_transformers(model, config, encoder)
+    if not arguments.resume:
+        model.embed_tokens = KnownEmbedding(token_vectors(tokenizer), HIDDEN).to(DEVICE)
     if fused:
         hybrid.fuse()
     blank = tokenizer.convert_tokens_to_ids("<|endoftext|>")
@@ -549,6 +560,8 @@ def main():
     muon = arguments.optimizer == "muon"
     steps = train(model, head, producer, blank, parameters, Plan(seconds, arguments.rate, 300, 0.1, (0.3, 0.05), 0.2, muon=muon, graphs=graphs))
     hybrid.fuse(False)
+    if not arguments.resume:
+        model.embed_tokens = model.embed_tokens.plain()
     save_base(model, config, base)
     fresh = Hybrid(config)
     fresh.load_state_dict(load_base(base).state_dict())

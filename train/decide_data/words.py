@@ -11,6 +11,7 @@ import re
 from . import asking, texts
 from .dictionary import FUNCTION_WORDS, dictionary, withheld
 from .grammar import Phrases, untested
+from .vectors import vectors
 
 FIELD_NAMES = {
     "noun.act": ["action", "something done", "activity"], "noun.animal": ["animal", "creature", "animals", "wildlife"],
@@ -326,6 +327,31 @@ def gaps(world):
     state = re.sub(rf"\b{re.escape(word)}\b", world.pick(["___", "...", "[?]", "(gap)"]), example, count=1)
     wrong = [word_of(world, s) for s in neighbours(world, sense, count_of_wrong(world))]
     return state, [a_choice(world, asked(world, MISSING), word, wrong, 0.05)]
+
+
+@functools.cache
+def listed_words(split):
+    """Places of a split's words in the table of neighbours, and their cumulative weights: usual ones more often."""
+    table = vectors()
+    kept = [i for i, word in enumerate(table.listed) if withheld(table.words[word]) == (split == "dev")]
+    return kept, list(itertools.accumulate(1 / (i + 500) ** 0.5 for i in kept))
+
+
+def neighbouring(world):
+    """Words that are used alike: what a text is about need not be its synonym."""
+    table, (places, total) = vectors(), listed_words(split_of(world))
+    index, *others = world.rng.choices(places, cum_weights=total, k=1 + count_of_wrong(world))
+    word, near = table.words[table.listed[index]], table.neighbours(index)
+    wrong = [w for w in (table.words[table.listed[i]] for i in others) if w != word and w not in near]
+    shown = world.sample(near[:6], world.pick([1, 2, 2, 3, 4]))
+    if world.chance(0.3):  # the other way round: one word, and groups of words
+        groups = [", ".join(world.sample(table.neighbours(i)[:6], len(shown))) for i in others]
+        return said(world, word), [a_choice(world, asked(world, WHICH_WORD), ", ".join(shown), groups, 0.08)]
+    state = said(world, world.pick([", ", " ", " and "]).join(shown))
+    if world.chance(0.3):
+        yes = world.chance(0.5) or not wrong
+        return state, [asking.noul(asked(world, IS_KIND, o=word if yes else wrong[0]), 0.93 if yes else 0.05)]
+    return state, [a_choice(world, asked(world, world.pick([WHICH_WORD, WHICH_FIELD])), word, wrong or ["none"], 0.08)]
 
 
 @functools.cache
