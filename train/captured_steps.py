@@ -14,11 +14,10 @@ def say(*parts):
 
 class Captured:
     """Forward and backward of one shape of batch as a CUDA graph: most of a small model's step is launches. Gradients land
-    in the parameters' own tensors, so that a step of the optimizer follows as after any backward."""
+    in the parameters' own tensors, so that a step of the optimizer follows as after any backward. `pool` is the memory that
+    the graphs of one stepper share, or None for the first of them."""
 
-    pool = None
-
-    def __init__(self, step, batch, warm_ups):
+    def __init__(self, step, batch, warm_ups, pool):
         self.inputs = [x.clone() for x in batch]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -27,9 +26,8 @@ class Captured:
                 step(self.inputs)
         torch.cuda.current_stream().wait_stream(side)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=Captured.pool):
+        with torch.cuda.graph(self.graph, pool=pool):
             self.figures = step(self.inputs)
-        Captured.pool = Captured.pool or self.graph.pool()
 
     def __call__(self, batch):
         for mine, given in zip(self.inputs, batch):
@@ -59,5 +57,6 @@ class Stepper:
         if not self.graphs or (self.longest is not None and shape[1] > self.longest):
             return self.run(batch)
         if shape not in self.captured:
-            self.captured[shape] = Captured(self.run, batch, self.warm_ups)
+            pool = next((c.graph.pool() for c in self.captured.values()), None)
+            self.captured[shape] = Captured(self.run, batch, self.warm_ups, pool)
         return self.captured[shape](batch)

@@ -8,8 +8,9 @@ OUT/train.log      what was printed
 OUT/state          what every finished stage left; a run that finds them goes on after the last one
 
 M minutes (22) are this run's, up to and with the stage it is to end with. Stages, with their share: vae 0.36, the
-autoencoder; latents 0.10, of many songs; codes 0.02, audio codes for them; dit 0.34, the diffusion transformer with its text
-and condition encoders; student 0.10, of its guided steps; evaluation 0.08, with the training of the detectors. In three runs:
+autoencoder; latents 0.10, of many songs; codes 0.02, audio codes for them; dit 0.30, the diffusion transformer with its text
+and condition encoders; student 0.09, of its guided steps; planner 0.05, a language model that writes codes; evaluation 0.08,
+with the training of the detectors. In three runs:
 --minutes 9 --until vae; --minutes 9.3 --until dit; --minutes 5. Needs torch alone.
 
 The budget, for one H200 (990 TFLOP/s dense in bf16; convolutions of 128 channels and small products reach a tenth to a fifth
@@ -37,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import compose_dit  # noqa: E402
 import compose_eval  # noqa: E402
 import compose_latents  # noqa: E402
+import compose_planner  # noqa: E402
 import compose_vae  # noqa: E402
 from ace import bpe, files  # noqa: E402
 from ace.audio_tokens import AudioDetokenizer, AudioTokenizer  # noqa: E402
@@ -48,7 +50,7 @@ from captured_steps import DEVICE, LOG, say  # noqa: E402
 from compose_data import captions, score  # noqa: E402
 from compose_tools import Run  # noqa: E402
 
-SHARES = {"vae": 0.36, "latents": 0.10, "codes": 0.02, "dit": 0.34, "student": 0.10, "evaluation": 0.08}
+SHARES = {"vae": 0.36, "latents": 0.10, "codes": 0.02, "dit": 0.30, "student": 0.09, "planner": 0.05, "evaluation": 0.08}
 VOCABULARY = 1024
 LEVELS = (8, 5, 5, 5)  # 1,000 audio codes, few enough that a planner sees each of them often
 
@@ -245,7 +247,22 @@ def compose(model, tokenizer, stages, run):
     stages("student", model, lambda: (train_student(model, jury, bank, run, graphs), None))
     files.save(model, run.out / "model", tokenizer.json())
     shipped = files.load(run.out / "model").to(DEVICE)
+    stages("planner", model, lambda: planner(shipped, bank, jury, run))
     stages("evaluation", model, lambda: (jury.evaluate(shipped, 1 if run.smoke else 512), None))
+
+
+def planner(model, bank, jury, run):
+    """Writes the planner into the model's folder, with what is heard of the songs that it plans."""
+    found = {}
+    trained, tokenizer = compose_planner.train(model, bank, run, found)
+    rounded(trained)
+    compose_planner.save(trained, tokenizer, run.out / "model/planner")
+    scores = jury.scores(9_500_000, 1 if run.smoke else 48, "test")
+    found.update(compose_planner.metadata_figures(trained, tokenizer, scores))
+    say("planner:", found)
+    found["songs"] = compose_planner.planned_songs(model, trained, tokenizer, jury, scores[:32])
+    say("planned songs:", found["songs"])
+    return found, None
 
 
 if __name__ == "__main__":

@@ -181,9 +181,10 @@ def distil(teacher, bank, run, graphs, guidance):
 
 
 @torch.no_grad()
-def generate(composer, text, lyric, frames, seed=0, guidance=1.0, steps=sampler.STEPS, dcw=sampler.DCW):
-    """Latents of songs from token ids, as the product makes them if guidance is 1."""
+def generate(composer, text, lyric, frames, seed=0, guidance=1.0, steps=sampler.STEPS, dcw=sampler.DCW, hints=None):
+    """Latents of songs from token ids, as the product makes them if guidance is 1; after `hints` where there are some."""
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(len(text), frames, 64, generator=generator).to(text.device)
-    velocity = Guided(composer, composer.silence_context(frames, len(text)), text, lyric, guidance)
+    context = composer.silence_context(frames, len(text)) if hints is None else context_of(hints)
+    velocity = Guided(composer, context, text, lyric, guidance)
     return sampler.sample(velocity, noise, sampler.schedule(steps), dcw)

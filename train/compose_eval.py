@@ -256,7 +256,7 @@ class Jury:
             features.append(heard(sound))
         return joined(features), truth(scores)
 
-    def prompts(self, scores, metas):
+    def prompts(self, scores, metas, task="text"):
         """Ids of test prompts, padded with -1. Every caption names every instrument. `metas`: tempo, measure and key are given
         as fields; without, the caption says tempo and key."""
         text = []
@@ -266,23 +266,27 @@ class Jury:
             if not metas:
                 words = f"{words}, {key}, {made.bpm} bpm"
             fields = (made.bpm, made.beats, key) if metas else (None, None, None)
-            text.append(self.tokenizer.encode(captions.prompt(words, *fields, self.seconds)))
+            text.append(self.tokenizer.encode(captions.prompt(words, *fields, self.seconds, task)))
         lyric = self.tokenizer.encode(captions.lyric("en", ""))
         longest = max(map(len, text))
         ids = [t + [-1] * (longest - len(t)) for t in text]
         return torch.tensor(ids, device=DEVICE), torch.tensor([lyric] * len(text), device=DEVICE)
 
     @torch.no_grad()
-    def latents(self, model, scores, metas=True, at_once=32, **how):
-        """Of songs made as the product makes them, or otherwise by `how`."""
-        text, lyric = self.prompts(scores, metas)
+    def latents(self, model, scores, metas=True, at_once=32, task="text", hints=None, **how):
+        """Of songs made as the product makes them, or otherwise by `how`; with a planner's `hints` by the task "cover"."""
+        text, lyric = self.prompts(scores, metas, task)
         composer = compose_dit.Composer(model)
         for i in range(0, len(scores), at_once):
             part = slice(i, i + at_once)
-            yield compose_dit.generate(composer, text[part], lyric[part], 25 * self.seconds, seed=i, **how)
+            given = None if hints is None else hints[part]
+            yield compose_dit.generate(composer, text[part], lyric[part], 25 * self.seconds, seed=i, hints=given, **how)
 
     def judged(self, model, scores, metas=True, **how):
-        features = [heard(compose_vae.decode(model.vae, part)) for part in self.latents(model, scores, metas, **how)]
+        return self.heard_of(model, self.latents(model, scores, metas, **how), scores)
+
+    def heard_of(self, model, latents, scores):
+        features = [heard(compose_vae.decode(model.vae, part)) for part in latents]
         return judge(self.detectors, joined(features), truth(scores))
 
     def quick(self, model, count, **how):

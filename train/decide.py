@@ -98,7 +98,7 @@ def configuration():
     rope = {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [3, 3, 2],
             "mrope_interleaved": True}  # fmt: skip
     return transformers.Qwen3_5TextConfig(
-        vocab_size=VOCABULARY, hidden_size=HIDDEN, intermediate_size=576, num_hidden_layers=8, num_attention_heads=4,
+        vocab_size=VOCABULARY, hidden_size=HIDDEN, intermediate_size=512, num_hidden_layers=8, num_attention_heads=4,
         num_key_value_heads=2, head_dim=64, linear_num_key_heads=4, linear_num_value_heads=4, linear_key_head_dim=64,
         linear_value_head_dim=64, linear_conv_kernel_dim=4, layer_types=["linear_attention", "full_attention"] * 4,
         rope_parameters=rope, rms_norm_eps=1e-6, tie_word_embeddings=True, max_position_embeddings=16384)  # fmt: skip

@@ -12,6 +12,7 @@ WORDS = re.compile(PATTERN.replace(r"[^\r\n\p{L}\p{N}]", r"[^\r\na-zA-Z0-9]").re
                    .replace(r"\p{L}", "[a-zA-Z]").replace(r"\p{N}", "[0-9]"))  # fmt: skip
 END = "<|endoftext|>"
 SPECIAL = [END, "<|im_start|>", "<|im_end|>"]
+CONTROL = re.compile(r"(<\|[a-z_0-9]+\|>|</?think>)")
 
 
 def byte_letters():
@@ -59,7 +60,7 @@ def train(texts, size):
 
 class Tokenizer:
     def __init__(self, vocabulary, merges):
-        self.vocabulary, self.merges = vocabulary, merges
+        self.vocabulary, self.merges, self.added, self.plain = vocabulary, merges, list(SPECIAL), []
         self.ranks, self.known = {tuple(pair): i for i, pair in enumerate(merges)}, {}
 
     @classmethod
@@ -71,6 +72,12 @@ class Tokenizer:
 
     def __len__(self):
         return len(self.vocabulary)
+
+    def extended(self, tokens, plain):
+        """With further added tokens, of which `plain` are text to a reader."""
+        self.vocabulary.update({token: len(self.vocabulary) + i for i, token in enumerate(tokens)})
+        self.added, self.plain = self.added + tokens, plain
+        return self
 
     def word(self, word):
         if word not in self.known:
@@ -85,20 +92,23 @@ class Tokenizer:
 
     def encode(self, text):
         ids = []
-        for i, part in enumerate(text.split(END)):
-            ids += [self.vocabulary[END]] if i else []
+        for part in CONTROL.split(text):
+            if part in self.vocabulary and CONTROL.fullmatch(part):
+                ids.append(self.vocabulary[part])
+                continue
             for word in WORDS.findall(part):
                 ids += self.word(word)
         return ids
 
     def json(self):
         added = [{"id": self.vocabulary[token], "content": token, "single_word": False, "lstrip": False, "rstrip": False,
-                  "normalized": False, "special": True} for token in SPECIAL]  # fmt: skip
+                  "normalized": False, "special": token not in self.plain} for token in self.added]  # fmt: skip
+        added_names = set(self.added)
         split = {"type": "Split", "pattern": {"Regex": PATTERN}, "behavior": "Isolated", "invert": False}
         levels = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
         model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
-                 "vocab": {token: i for token, i in self.vocabulary.items() if token not in SPECIAL},
+                 "vocab": {token: i for token, i in self.vocabulary.items() if token not in added_names},
                  "merges": [list(pair) for pair in self.merges]}  # fmt: skip
         return json.dumps({"version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
                            "normalizer": {"type": "NFC"},

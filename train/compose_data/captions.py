@@ -83,13 +83,13 @@ def stranger(chance):
     return "".join(chance.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(chance.randint(2, 8)))
 
 
-def caption(chance, score, split, complete=False):
-    """`complete`: every instrument is in it."""
+def caption(chance, score, split, complete=False, strangers=True):
+    """`complete`: every instrument is in it. `strangers`: training's may have words that mean nothing."""
     sentences = [s for s in SENTENCES[split] if not complete or "{p}" in s]
     measure = chance.choice(("waltz", "piece in 3/4")) if score.beats == 3 else chance.choice(("piece in 4/4", "beat"))
     text = chance.choice(sentences).format(a=adjectives(chance, score), p=parts(chance, score), k=key_of(chance, score),
                                            t=chance.choice(tempo_words(score.bpm)), n=score.bpm, m=measure)  # fmt: skip
-    if split == "train" and chance.random() < 0.25:
+    if split == "train" and strangers and chance.random() < 0.25:
         words = text.split(" ")
         for _ in range(chance.randint(1, 3)):
             words.insert(chance.randint(0, len(words)), stranger(chance))
