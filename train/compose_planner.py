@@ -285,5 +285,5 @@ def planned_songs(model, planner, tokenizer, jury, scores, seconds=SECONDS[0]):
         codes = codes_for(planner, tokenizer, prompt + thought(made.bpm, words, seconds, key, "unknown", made.beats),
                           prompt + "<think>\n\n</think>\n\n", 5 * seconds)  # fmt: skip
         hints.append(model.audio_token_detokenizer(model.audio_tokenizer.quantizer.embed(codes)).reshape(1, -1, 64))
-    latents = jury.latents(model, scores, task="cover", hints=torch.cat(hints)[:, : 25 * jury.seconds])
+    latents = jury.latents(model, scores, task="cover", dcw=(0.02, 0.06), hints=torch.cat(hints)[:, : 25 * jury.seconds])
     return jury.heard_of(model, latents, scores)
