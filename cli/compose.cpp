@@ -25,8 +25,10 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/path.hpp"
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
+#include "cli/embedded_model.hpp"
 #include "cli/stop_signals.hpp"
 #include "device/thread_pool.hpp"
 #include "formats/safetensors.hpp"
@@ -71,6 +73,7 @@ struct ComposeFlags {
   std::string fade = "10";
   double cover_strength = 1;
   double cover_noise = 0;
+  bool plan = false;
   std::string planner;
   std::optional<double> planner_guidance;
   std::optional<double> planner_temperature;
@@ -144,10 +147,12 @@ void add_source_flags(CLI::App& command, ComposeFlags& flags) {
 }
 
 void add_run_flags(CLI::App& command, ComposeFlags& flags) {
-  command.add_option("--model", flags.model, "Directory of an ACE-Step 1.5 checkpoint, of either layout")
-      ->required();
-  command.add_option("--planner", flags.planner,
-                     "Directory of the language model that plans metadata and codes");
+  command.add_option(
+      "--model", flags.model,
+      "Directory of an ACE-Step 1.5 checkpoint, of either layout; by default the small one that "
+      "comes with the program");
+  command.add_flag("--plan", flags.plan, "Metadata and codes by the model's own planner, its folder planner");
+  command.add_option("--planner", flags.planner, "The same by the language model in this directory");
   command.add_option("--planner-guidance", flags.planner_guidance, "Of the planner; 2 without it");
   command.add_option("--planner-temperature", flags.planner_temperature, "Of the planner; 0.85 without it");
   command.add_option("--planner-top-p", flags.planner_top_p, "Of the planner; 0.9 without it");
@@ -222,20 +227,41 @@ void check_count(const ComposeFlags& flags) {
   if (!flags.noise.empty() && flags.seed) bad_flag("--noise", "beside --seed", "the one or the other");
 }
 
+bool wants_plan(const ComposeFlags& flags) {
+  return flags.plan || !flags.planner.empty();
+}
+
 void check_planner(const ComposeFlags& flags) {
-  if (!flags.planner.empty()) {
+  if (wants_plan(flags)) {
+    const char* const flag = flags.plan ? "--plan" : "--planner";
     if (flags.task != "text2music" || !flags.codes.empty()) {
-      bad_flag("--planner", "beside a source or codes", "a request that the planner may write codes for");
+      bad_flag(flag, "beside a source or codes", "a request that the planner may write codes for");
     }
     constexpr double kShortest = 10;  // of the durations that the authors' planner knows
     if (flags.duration && *flags.duration < kShortest) {
       bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration), "at least 10 s");
     }
+    if (flags.plan && !flags.planner.empty()) bad_flag("--plan", "beside --planner", "the one or the other");
     return;
   }
-  if (flags.planner_guidance) bad_flag("--planner-guidance", "no planner", "--planner DIR beside it");
-  if (flags.planner_temperature) bad_flag("--planner-temperature", "no planner", "--planner DIR beside it");
-  if (flags.planner_top_p) bad_flag("--planner-top-p", "no planner", "--planner DIR beside it");
+  const char* const expected = "--plan or --planner DIR beside it";
+  if (flags.planner_guidance) bad_flag("--planner-guidance", "no planner", expected);
+  if (flags.planner_temperature) bad_flag("--planner-temperature", "no planner", expected);
+  if (flags.planner_top_p) bad_flag("--planner-top-p", "no planner", expected);
+}
+
+/// The model and planner that the flags leave open.
+void fill_in_models(ComposeFlags& flags) {
+  if (flags.model.empty()) flags.model = embedded_music_model().string();
+  if (!flags.plan) return;
+  const std::filesystem::path planner = std::filesystem::path(flags.model) / "planner";
+  if (!path_exists(planner / "config.json")) {
+    throw Error(ErrorKind::missing, {.where = "--plan",
+                                     .found = "no planner in " + printable(flags.model),
+                                     .expected = "a language model in its folder planner",
+                                     .advice = "name one with --planner DIR"});
+  }
+  flags.planner = planner.string();
 }
 
 SongRequest request_of(const ComposeFlags& flags, std::size_t latent_width) {
@@ -254,7 +280,7 @@ SongRequest request_of(const ComposeFlags& flags, std::size_t latent_width) {
   request.steps = flags.steps;
   if (flags.shift) request.shift = static_cast<float>(*flags.shift);
   for (const double t : flags.timesteps) request.timesteps.push_back(static_cast<float>(t));
-  request.dcw = parse_dcw(flags.dcw, !flags.planner.empty());
+  request.dcw = parse_dcw(flags.dcw, wants_plan(flags));
   if (flags.guidance) request.guidance = static_cast<float>(*flags.guidance);
   request.guidance_from = static_cast<float>(flags.guidance_from);
   request.guidance_to = static_cast<float>(flags.guidance_to);
@@ -341,7 +367,7 @@ void plan_with(music::CausalLm& model, const ComposeFlags& flags, const std::sto
 std::vector<SongRequest> planned_requests(const ComposeFlags& flags, const ops::Selection& selection,
                                           device::ThreadPool& threads, const std::stop_token& stop,
                                           ProgressLine& line, const SongRequest& request) {
-  if (flags.planner.empty()) return {request};
+  if (!wants_plan(flags)) return {request};
   music::CausalLm model(flags.planner, selection, threads);
   std::vector<SongRequest> requests;
   for (const std::uint64_t seed : request.seeds) {
@@ -442,13 +468,14 @@ void check_output(const ComposeFlags& flags) {
   }
 }
 
-std::string compose(const ComposeFlags& flags, std::stop_token stop) {
+std::string compose(ComposeFlags flags, std::stop_token stop) {
   const ops::Precision precision = parse_precision(flags.precision);
   const ops::Selection selection =
       ops::select_forms(precision, ops::with_device_selection(parse_forms(flags.forms), precision));
   check_count(flags);
   check_planner(flags);
   check_output(flags);
+  fill_in_models(flags);
   music::Checkpoint checkpoint = music::Checkpoint::open(flags.model);
   const SongRequest request = request_of(flags, checkpoint.vae().latent_width);
   device::ThreadPool threads(flags.threads);
@@ -467,7 +494,7 @@ std::string compose(const ComposeFlags& flags, std::stop_token stop) {
       written.push_back(write_song(flags, written.size(), songs, song, stop));
     }
   }
-  return describe(written, flags.json, !flags.planner.empty());
+  return describe(written, flags.json, wants_plan(flags));
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 #include <optional>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "cli/commands.hpp"
 #include "cli/embedded_model.hpp"
 #include "ops/device_selection.hpp"
@@ -50,10 +48,7 @@ std::unique_ptr<decision::DecisionModel> DecisionModelFlags::load(std::size_t st
   std::optional<std::filesystem::path> base_path;
   if (!base.empty()) base_path = base;
   if (!model.empty()) return decision::DecisionModel::load(model, base_path, options);
-  const std::filesystem::path run = embedded_decision_model();
-  fmt::print(stderr, "assay: no --model: {}, the small one that comes with the program\n",
-             kEmbeddedModelName);
-  return decision::DecisionModel::load(run, base_path, options);
+  return decision::DecisionModel::load(embedded_decision_model(), base_path, options);
 }
 
 }  // namespace assay::cli

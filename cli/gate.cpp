@@ -14,6 +14,7 @@
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/decision_options.hpp"
+#include "cli/embedded_model.hpp"
 #include "cli/result_output.hpp"
 #include "cli/table.hpp"
 #include "lab/decision_fixture.hpp"
@@ -115,9 +116,10 @@ struct MusicGateFlags {
 };
 
 void gate_music(const MusicGateFlags& flags) {
-  const lab::GateTarget target = flags.target.target();
+  lab::GateTarget target = flags.target.target();
   const ops::Precision precision = target.precision.value_or(ops::Precision::fp32);
   flags.output.check_folder();
+  if (flags.target.model.empty()) target.model = embedded_music_model();
   deliver(lab::execute_gate(lab::default_music_gate(precision, flags.red), target), flags.output);
 }
 
@@ -125,7 +127,9 @@ void add_music_gate(CLI::App& gate) {
   auto flags = std::make_shared<MusicGateFlags>();
   CLI::App* command = gate.add_subcommand(
       "music", "Songs of a music model, stage by stage; exit status 0 for PASS, 1 for FAIL");
-  command->add_option("--model", flags->target.model, "An ACE-Step checkpoint, in either layout")->required();
+  command->add_option(
+      "--model", flags->target.model,
+      "An ACE-Step checkpoint, in either layout; by default the small one that comes with the program");
   command->add_option("--fixture", flags->target.fixtures, "The oracle's recorded songs; repeatable")
       ->required();
   command->add_option("--precision", flags->target.precision, "fp32 (the default) or bf16");

@@ -200,6 +200,7 @@ MusicFixture read_music_fixture(const std::filesystem::path& path) {
                      "each id once");
     }
   }
+  json.root.optional<std::string>("made_by");  // for people
   json.root.finish();
   if (fixture.cases.empty()) refuse_fixture(json.root.where("cases"), "no cases", "one or more");
   std::filesystem::path tensors = path;

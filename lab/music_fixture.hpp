@@ -55,9 +55,10 @@ inline constexpr MusicStage kMusicStages[] = {
     {"wav", true},             ///< [2, samples], the peak brought to 1 where it was above
 };
 
-/// An oracle's songs: a JSON file with {"model", "cases"} and beside it, of the same name with .safetensors,
-/// the recorded tensors: each case's stages, its "noise" [frames, 64] and, for repaint and cover, "src_audio"
-/// [2, samples] at 48 kHz. A "raw" of the waveform before its peak was brought down is allowed and not read.
+/// An oracle's songs: a JSON file with {"model", "made_by"?, "cases"} and beside it, of the same name with
+/// .safetensors, the recorded tensors: each case's stages, its "noise" [frames, 64] and, for repaint and
+/// cover, "src_audio" [2, samples] at 48 kHz. A "raw" of the waveform before its peak was brought down is
+/// allowed and not read.
 struct MusicFixture {
   std::string file;    ///< its name, for reports
   std::string sha256;  ///< over the SHA-256 of both files, so that it names the bytes of either

@@ -31,6 +31,12 @@ class Report:
         print(f"{what:24} {error:.1e}{'  WRONG' if wrong else ''}", flush=True)
 
 
+def as_heard(sound):
+    """Divided by its peak where that is above 1, then brought to -1 dBFS, loud or not (diffusers' pipeline_ace_step.py)."""
+    sound = sound / sound.abs().max().clamp_min(1)
+    return sound * (10 ** (-1 / 20) / sound.abs().max().clamp_min(1e-6))
+
+
 def check_song(model, case, recorded, report):
     name, noise = case["id"], recorded[case["id"] + ".noise"].unsqueeze(0)
     ids = [torch.tensor(case[key]).unsqueeze(0) for key in ("text_ids", "lyric_ids")]
@@ -50,8 +56,7 @@ def check_song(model, case, recorded, report):
     report(f"{name} last velocity", velocities[-1][0], recorded[name + ".velocity_last"])
     report(f"{name} latents", latents[0], recorded[name + ".latents"])
     sound = model.vae.decode(latents.transpose(1, 2))[0]
-    loud = 10 ** (-1 / 20)  # a song's peak is at most 1, then at -1 dBFS
-    report(f"{name} sound", sound / sound.abs().max().clamp_min(1) * loud, recorded[name + ".wav"])
+    report(f"{name} sound", as_heard(sound), recorded[name + ".wav"])
 
 
 def check_padding(model, case, report):

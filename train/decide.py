@@ -85,8 +85,15 @@ def train_tokenizer(directory, texts):
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in kev.SPECIAL])
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>", pad_token="<|endoftext|>")
-    fast.save_pretrained(directory)
+    save_tokenizer(fast, directory)
     return fast
+
+
+def save_tokenizer(tokenizer, directory):
+    """Without the blanks, which are more than half of it."""
+    tokenizer.save_pretrained(directory)
+    file = Path(directory) / "tokenizer.json"
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")), ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
 
 
 # ---- model
@@ -520,7 +527,7 @@ def prepared(arguments, base, run):
     with ThreadPoolExecutor(1) as beside:
         probed = beside.submit(lambda: arguments.mode or fastest_mode(arguments.tokens))
         tokenizer = given_tokenizer(arguments, base)
-        tokenizer.save_pretrained(run)
+        save_tokenizer(tokenizer, run)
         say(f"tokenizer of {len(tokenizer)} tokens")
         producer = data.Producer(arguments.seed, base / "tokenizer.json", arguments.tokens, arguments.workers)
         return tokenizer, producer, probed.result()

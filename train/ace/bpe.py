@@ -115,4 +115,4 @@ class Tokenizer:
                            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, levels]},
                            "post_processor": None,
                            "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-                           "model": model}, ensure_ascii=False, indent=1) + "\n"  # fmt: skip
+                           "model": model}, ensure_ascii=False, separators=(",", ":")) + "\n"  # fmt: skip
