@@ -16,9 +16,7 @@ class Captured:
     """Forward and backward of one shape of batch as a CUDA graph: most of a small model's step is launches. Gradients land
     in the parameters' own tensors, so that a step of the optimizer follows as after any backward."""
 
-    pool = None
-
-    def __init__(self, step, batch, warm_ups):
+    def __init__(self, step, batch, warm_ups, pool=None):
         self.inputs = [x.clone() for x in batch]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -27,9 +25,8 @@ class Captured:
                 step(self.inputs)
         torch.cuda.current_stream().wait_stream(side)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=Captured.pool):
+        with torch.cuda.graph(self.graph, pool=pool):
             self.figures = step(self.inputs)
-        Captured.pool = Captured.pool or self.graph.pool()
 
     def __call__(self, batch):
         for mine, given in zip(self.inputs, batch):
@@ -45,6 +42,8 @@ class Stepper:
     def __init__(self, parameters, compute, graphs, longest=None, warm_ups=3):
         self.parameters, self.compute, self.graphs, self.captured = parameters, compute, graphs, {}
         self.longest, self.warm_ups = longest, warm_ups
+        # Its graphs share one memory pool, which goes with the last of them: no other stepper may name it then.
+        self.pool = None
         for parameter in parameters:
             parameter.grad = torch.zeros_like(parameter)
 
@@ -59,5 +58,6 @@ class Stepper:
         if not self.graphs or (self.longest is not None and shape[1] > self.longest):
             return self.run(batch)
         if shape not in self.captured:
-            self.captured[shape] = Captured(self.run, batch, self.warm_ups)
+            self.captured[shape] = Captured(self.run, batch, self.warm_ups, self.pool)
+            self.pool = self.captured[shape].graph.pool()
         return self.captured[shape](batch)

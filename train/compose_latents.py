@@ -123,7 +123,7 @@ def train_tokens(model, bank, run):
         clip(parameters, 1.0)
         optimizer.step()
         if course.due():
-            say(f"codes {step} {course.done:.2f}: {float(loss):.3f} of the latents' variance is lost")
+            say(f"codes {step} {course.done:.2f}: {float(loss.detach()):.3f} of the latents' variance is lost")
     with torch.no_grad():
         codes = model.audio_tokenizer.quantizer.codes(model.audio_tokenizer.pooled(windows[:20000]))
     found = {"steps": course.step, "variance_lost": round(float(loss.detach()), 3), "codes_used_of_20000": len(codes.unique())}
