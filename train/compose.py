@@ -3,14 +3,15 @@
 usage: python3 train/compose.py OUT [--minutes M] [--until STAGE] [--seed S] [--smoke]
 
 OUT/model          the checkpoint: text encoder, condition encoder, transformer, audio tokenizer and detokenizer, VAE
+OUT/model/planner  the language model that writes metadata and audio codes
 OUT/metrics.json   what every stage reached, and how well songs follow captions that training never saw
 OUT/train.log      what was printed
 OUT/state          what every finished stage left; a run that finds them goes on after the last one
 
-M minutes (22) are this run's, up to and with the stage it is to end with. Stages, with their share: vae 0.36, the
-autoencoder; latents 0.10, of many songs; codes 0.02, audio codes for them; dit 0.34, the diffusion transformer with its text
-and condition encoders; student 0.10, of its guided steps; evaluation 0.08, with the training of the detectors. In three runs:
---minutes 9 --until vae; --minutes 9.3 --until dit; --minutes 5. Needs torch alone.
+M minutes (23.5) are this run's, up to and with the stage it is to end with. Stages, with their share: vae 0.34, the
+autoencoder; latents 0.10, of many songs; codes 0.02, audio codes for them; dit 0.32, the diffusion transformer with its text
+and condition encoders; student 0.09, of its guided steps; planner 0.05 (compose_planner.py); evaluation 0.08, with the
+training of the detectors. In three runs: --minutes 9 --until vae; --minutes 9.3 --until dit; --minutes 6. Needs torch alone.
 
 The budget, for one H200 (990 TFLOP/s dense in bf16; convolutions of 128 channels and small products reach a tenth to a fifth
 of it; memory 4.8 TB/s):
@@ -37,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import compose_dit  # noqa: E402
 import compose_eval  # noqa: E402
 import compose_latents  # noqa: E402
+import compose_planner  # noqa: E402
 import compose_vae  # noqa: E402
 from ace import bpe, files  # noqa: E402
 from ace.audio_tokens import AudioDetokenizer, AudioTokenizer  # noqa: E402
@@ -48,7 +50,7 @@ from captured_steps import DEVICE, LOG, say  # noqa: E402
 from compose_data import captions, score  # noqa: E402
 from compose_tools import Run  # noqa: E402
 
-SHARES = {"vae": 0.36, "latents": 0.10, "codes": 0.02, "dit": 0.34, "student": 0.10, "evaluation": 0.08}
+SHARES = {"vae": 0.34, "latents": 0.10, "codes": 0.02, "dit": 0.32, "student": 0.09, "planner": 0.05, "evaluation": 0.08}
 VOCABULARY = 1024
 LEVELS = (8, 5, 5, 5)  # 1,000 audio codes, few enough that a planner sees each of them often
 
@@ -178,7 +180,7 @@ def train_student(model, jury, bank, run, graphs):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=22, help="of this run")
+    parser.add_argument("--minutes", type=float, default=23.5, help="of this run")
     parser.add_argument("--until", choices=SHARES, default="evaluation", help="the stage to end with")
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--commit", default="", help="the tree's commit, for the record")
@@ -213,6 +215,21 @@ def main():
         file.write("\n".join(LOG) + "\n")
 
 
+def plan(model, bank, stages, run, graphs):
+    """A planner beside the model. The model is made and waits to be measured: what fails here is said, and that is all."""
+
+    def planner():
+        compose_planner.save_codes(model, bank, compose_latents.first_seed(run), run.out)
+        return compose_planner.train_apart(run, graphs), None
+
+    stages.expect("planner")
+    try:
+        stages("planner", model, planner)
+    except Exception as error:
+        say("no planner:", repr(error))
+        stages.found["planner"] = {"failed": repr(error)}
+
+
 def compose(model, tokenizer, stages, run):
     """All stages; the model is written before the student's too, so that there is one early."""
 
@@ -244,6 +261,8 @@ def compose(model, tokenizer, stages, run):
     jury = compose_eval.Jury(tokenizer, run.seed, **({"songs": 2, "steps": 2, "seconds": 1} if run.smoke else {}))
     stages("student", model, lambda: (train_student(model, jury, bank, run, graphs), None))
     files.save(model, run.out / "model", tokenizer.json())
+    plan(model, bank, stages, run, graphs)
+    stages.expect("evaluation")
     shipped = files.load(run.out / "model").to(DEVICE)
     stages("evaluation", model, lambda: (jury.evaluate(shipped, 1 if run.smoke else 512), None))
 

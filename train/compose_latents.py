@@ -78,10 +78,15 @@ def wordings(tokenizer, made, seconds):
     return text, lyric
 
 
+def first_seed(run):
+    """Of a bank's songs, which have the seeds from there on."""
+    return run.seed * 10_000_000 + 5_000_000
+
+
 def build(vae, tokenizer, run):
     lengths = (1,) if run.smoke else SECONDS
     longest, at_once, course = lengths[-1], 1 if run.smoke else 8, run.course("latents", 2)
-    latents, text, lyric, first = [], [], [], run.seed * 10_000_000 + 5_000_000
+    latents, text, lyric, first = [], [], [], first_seed(run)
     for step in course:
         scores = [score.make(first + step * at_once + i, "train", longest) for i in range(at_once)]
         latents.append(compose_vae.encode(vae, synth.render(scores, longest, DEVICE)))
