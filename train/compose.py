@@ -48,7 +48,7 @@ from ace.dit import Dit  # noqa: E402
 from ace.vae import Vae  # noqa: E402
 from captured_steps import DEVICE, LOG, say  # noqa: E402
 from compose_data import captions, score  # noqa: E402
-from compose_tools import Run  # noqa: E402
+from compose_tools import Run, rounded  # noqa: E402
 
 SHARES = {"vae": 0.34, "latents": 0.10, "codes": 0.02, "dit": 0.32, "student": 0.09, "planner": 0.05, "evaluation": 0.08}
 VOCABULARY = 1024
@@ -147,13 +147,6 @@ def adopt(model, composer):
         getattr(model, part).load_state_dict(getattr(composer, part).state_dict())
 
 
-def rounded(part):
-    """As a checkpoint holds it."""
-    with torch.no_grad():
-        for parameter in part.parameters():
-            parameter.copy_(parameter.to(torch.bfloat16).float())
-
-
 def measured(model, jury, ways, run):
     """{name: (composer, how)} -> figures of the songs that each makes, and the name of those that do most of what is asked."""
     found = {}
@@ -215,16 +208,12 @@ def main():
         file.write("\n".join(LOG) + "\n")
 
 
-def plan(model, bank, stages, run, graphs):
+def plan(model, stages, run, graphs):
     """A planner beside the model. The model is made and waits to be measured: what fails here is said, and that is all."""
-
-    def planner():
-        compose_planner.save_codes(model, bank, compose_latents.first_seed(run), run.out)
-        return compose_planner.train_apart(run, graphs), None
 
     stages.expect("planner")
     try:
-        stages("planner", model, planner)
+        stages("planner", model, lambda: (compose_planner.train_apart(run, graphs), None))
     except Exception as error:
         say("no planner:", repr(error))
         stages.found["planner"] = {"failed": repr(error)}
@@ -251,6 +240,7 @@ def compose(model, tokenizer, stages, run):
     stages("vae", model, vae)
     bank = compose_latents.Bank.of(stages("latents", model, latents))
     stages("codes", model, lambda: (compose_latents.train_tokens(model, bank, run), None))
+    compose_planner.save_codes(model, bank, compose_latents.first_seed(run), run.out)
     bank.hints, bank.silence = compose_latents.hints_of(model, bank), model.silence
     stages.expect("dit")
     graphs = graphs_work()
@@ -261,7 +251,7 @@ def compose(model, tokenizer, stages, run):
     jury = compose_eval.Jury(tokenizer, run.seed, **({"songs": 2, "steps": 2, "seconds": 1} if run.smoke else {}))
     stages("student", model, lambda: (train_student(model, jury, bank, run, graphs), None))
     files.save(model, run.out / "model", tokenizer.json())
-    plan(model, bank, stages, run, graphs)
+    plan(model, stages, run, graphs)
     stages.expect("evaluation")
     shipped = files.load(run.out / "model").to(DEVICE)
     stages("evaluation", model, lambda: (jury.evaluate(shipped, 1 if run.smoke else 512), None))

@@ -38,7 +38,7 @@ from ace.conditions import CausalLm  # noqa: E402
 from captured_steps import DEVICE, Stepper, say  # noqa: E402
 from compose_data import plans  # noqa: E402
 from compose_dit import Average  # noqa: E402
-from compose_tools import Course, adam, clip, set_rate  # noqa: E402
+from compose_tools import Course, adam, clip, rounded, set_rate  # noqa: E402
 
 SIZES = Sizes(hidden=160, inner=384, heads=5, kv_heads=5, head_dim=32)
 LAYERS = 4
@@ -50,7 +50,9 @@ CODES_FILE, FOUND_FILE = "state/planner_codes.pt", "state/planner.json"
 
 @torch.no_grad()
 def save_codes(model, bank, first_seed, out):
-    """Audio codes [songs, codes] of a bank, and the songs' seeds."""
+    """Audio codes [songs, codes] of a bank, and the songs' seeds; a few MB, where the bank has hundreds."""
+    if (out / CODES_FILE).exists():
+        return
     tokenizer, songs = model.audio_tokenizer, len(bank.latents)
     windows = bank.latents.reshape(-1, POOL, bank.latents.shape[-1]).split(16384)
     codes = torch.cat([tokenizer.quantizer.codes(tokenizer.pooled(part)) for part in windows]).reshape(songs, -1)
@@ -108,7 +110,9 @@ class Rows:
         self.bounds = torch.tensor(bounds, device=DEVICE)
 
     def at(self, songs, kinds):
-        return [self.ids[songs, kinds].long(), self.bounds[songs, kinds]]
+        ids, bounds = self.ids[songs, kinds].long(), self.bounds[songs, kinds]
+        # One shape is one graph; without one, padding is work.
+        return [ids if DEVICE == "cuda" else ids[:, : bounds[:, 2].max()], bounds]
 
     def some(self, first, end, count):
         """Of the songs from `first` to before `end`."""
@@ -167,13 +171,6 @@ def train(planner, rows, first_withheld, course, graphs, at_once):
     if float(withheld_losses(average.model, rows, first_withheld).sum()) > least:
         average.model.load_state_dict(best)
     return average.model
-
-
-def rounded(planner):
-    """As the checkpoint holds it."""
-    with torch.no_grad():
-        for parameter in planner.parameters():
-            parameter.copy_(parameter.to(torch.bfloat16).float())
 
 
 def parse():
