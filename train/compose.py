@@ -215,8 +215,8 @@ def plan(model, stages, run, graphs):
     try:
         stages("planner", model, lambda: (compose_planner.train_apart(run, graphs), None))
     except Exception as error:
-        say("no planner:", repr(error))
-        stages.found["planner"] = {"failed": repr(error)}
+        say("no planner:", str(error))
+        stages.found["planner"] = {"failed": type(error).__name__}
 
 
 def compose(model, tokenizer, stages, run):

@@ -155,7 +155,7 @@ def train(planner, rows, first_withheld, course, graphs, at_once):
     stepper = Stepper(parameters, lambda batch: loss_of(planner, *batch), graphs)
     least, best, check, losses = float("inf"), None, 0.1, []
     for step in course:
-        set_rate(optimizer, course.rate(2e-3, 300))
+        set_rate(optimizer, course.rate(2e-3))
         losses.append(stepper(rows.some(0, first_withheld, at_once)))
         clip(parameters, 1.0)
         optimizer.step()
