@@ -8,7 +8,7 @@ import torch
 
 from ace.audio_tokens import POOL, AudioDetokenizer, AudioTokenizer
 from ace.blocks import Sizes
-from ace.conditions import ConditionEncoder, TextEncoder
+from ace.conditions import CausalLm, ConditionEncoder, TextEncoder
 from ace.dit import Dit
 from ace.vae import Vae
 
@@ -105,6 +105,15 @@ def load(directory):
         getattr(model, part).load_state_dict({k: v.float() for k, v in tensors.items()})
     tensors = renamed(read_tensors(directory / "text_encoder/model.safetensors"), [(b, a) for a, b in QWEN])
     model.text_encoder.load_state_dict({k: v.float() for k, v in tensors.items()})
+    return model.eval()
+
+
+def load_planner(directory):
+    directory = Path(directory)
+    config = json.loads((directory / "config.json").read_text())
+    model = CausalLm(Sizes.read(config), config["num_hidden_layers"], config["vocab_size"])
+    tensors = renamed(read_tensors(directory / "model.safetensors"), [("model.", ""), *((b, a) for a, b in QWEN)])
+    model.load_state_dict({k: v.float() for k, v in tensors.items()})
     return model.eval()
 
 
