@@ -14,10 +14,9 @@ def say(*parts):
 
 class Captured:
     """Forward and backward of one shape of batch as a CUDA graph: most of a small model's step is launches. Gradients land
-    in the parameters' own tensors, so that a step of the optimizer follows as after any backward. `pool` is the memory that
-    the graphs of one stepper share, or None for the first of them."""
+    in the parameters' own tensors, so that a step of the optimizer follows as after any backward."""
 
-    def __init__(self, step, batch, warm_ups, pool):
+    def __init__(self, step, batch, warm_ups, pool=None):
         self.inputs = [x.clone() for x in batch]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -43,6 +42,8 @@ class Stepper:
     def __init__(self, parameters, compute, graphs, longest=None, warm_ups=3):
         self.parameters, self.compute, self.graphs, self.captured = parameters, compute, graphs, {}
         self.longest, self.warm_ups = longest, warm_ups
+        # Its graphs share one memory pool, which goes with the last of them: no other stepper may name it then.
+        self.pool = None
         for parameter in parameters:
             parameter.grad = torch.zeros_like(parameter)
 
@@ -57,6 +58,6 @@ class Stepper:
         if not self.graphs or (self.longest is not None and shape[1] > self.longest):
             return self.run(batch)
         if shape not in self.captured:
-            pool = next((c.graph.pool() for c in self.captured.values()), None)
-            self.captured[shape] = Captured(self.run, batch, self.warm_ups, pool)
+            self.captured[shape] = Captured(self.run, batch, self.warm_ups, self.pool)
+            self.pool = self.captured[shape].graph.pool()
         return self.captured[shape](batch)

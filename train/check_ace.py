@@ -1,9 +1,11 @@
-"""Holds the training modules against the recorded answers of diffusers' own pipeline (tests/data/ace-tiny.fixture.*).
+"""Holds the training modules against the recorded answers of diffusers' own pipeline (tests/data/ace-tiny.fixture.*), and
+the planner against those of transformers (tests/data/ace-tiny-planner.fixture.*).
 
 usage: python3 train/check_ace.py
 
-Prints the largest relative error of every stage of the fixture's text-to-music songs and of its audio codes; fails above
-what fp32 rounding explains. What passes is trained as it is run. Needs torch."""
+Prints the largest relative error of every stage of the fixture's text-to-music songs, of its audio codes and of a planner's
+logits; fails above what fp32 rounding explains, or where the planner's texts or tokens are others. What passes is trained
+as it is run. Needs torch."""
 
 import json
 import sys
@@ -15,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from ace import bpe, files, sampler  # noqa: E402
 from ace.dit import context_of  # noqa: E402
+from compose_data import plans  # noqa: E402
 
 DATA = Path(__file__).resolve().parent.parent / "tests/data"
 LIMIT = 2e-3  # of the largest value, for what eight steps of a random model and a decoder have made of rounding
@@ -80,6 +83,25 @@ def check_codes(model, recorded, report):
     report("codes", codes.float(), recorded["e.codes"].flatten().float(), 0)
 
 
+def check_planner(report):
+    """The prompts in words and tokens, and the logits after each token of the recorded codes."""
+    model = files.load_planner(DATA / "ace-tiny-planner")
+    tokenizer = bpe.Tokenizer.read((DATA / "ace-tiny-planner/tokenizer.json").read_text())
+    recorded = files.read_tensors(DATA / "ace-tiny-planner.fixture.safetensors")
+    for song in json.loads((DATA / "ace-tiny-planner.fixture.json").read_text())["songs"]:
+        asked = plans.prompt(song["caption"], song["lyrics"])
+        texts = {"metadata": asked, "metadata_unguided": plans.prompt(None, song["lyrics"]),
+                 "codes": f"{asked}<think>\n{song['metadata_lines']}</think>\n\n",
+                 "codes_unguided": asked + plans.NO_THOUGHT}  # fmt: skip
+        for name, text in texts.items():
+            encoded = not text.isascii() or tokenizer.encode(text) == song["ids"][name]
+            if text != song["texts"][name] or not encoded:
+                report.failed = print(f"planner {song['id']} {name}  WRONG") or True
+        ids, after = song["ids"]["codes"] + song["forced_tokens"], len(song["ids"]["codes"]) - 1
+        report(f"planner {song['id']} logits", model.logits(model.hidden(torch.tensor([ids])))[0, after:],
+               recorded[song["id"] + ".logits"], 1e-4)  # fmt: skip
+
+
 def main():
     torch.manual_seed(0)
     model = files.load(DATA / "ace-tiny")
@@ -96,6 +118,7 @@ def main():
                 check_song(model, case, recorded, report)
         check_padding(model, record["cases"][0], report)
         check_codes(model, recorded, report)
+        check_planner(report)
     print("differs from the recorded answers" if report.failed else "equal to the recorded answers within fp32 rounding")
     sys.exit(report.failed)
 

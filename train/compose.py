@@ -3,15 +3,15 @@
 usage: python3 train/compose.py OUT [--minutes M] [--until STAGE] [--seed S] [--smoke]
 
 OUT/model          the checkpoint: text encoder, condition encoder, transformer, audio tokenizer and detokenizer, VAE
+OUT/model/planner  the language model that writes metadata and audio codes
 OUT/metrics.json   what every stage reached, and how well songs follow captions that training never saw
 OUT/train.log      what was printed
 OUT/state          what every finished stage left; a run that finds them goes on after the last one
 
-M minutes (22) are this run's, up to and with the stage it is to end with. Stages, with their share: vae 0.36, the
-autoencoder; latents 0.10, of many songs; codes 0.02, audio codes for them; dit 0.30, the diffusion transformer with its text
-and condition encoders; student 0.09, of its guided steps; planner 0.05, a language model that writes codes; evaluation 0.08,
-with the training of the detectors. In three runs:
---minutes 9 --until vae; --minutes 9.3 --until dit; --minutes 5. Needs torch alone.
+M minutes (23.5) are this run's, up to and with the stage it is to end with. Stages, with their share: vae 0.34, the
+autoencoder; latents 0.10, of many songs; codes 0.02, audio codes for them; dit 0.32, the diffusion transformer with its text
+and condition encoders; student 0.09, of its guided steps; planner 0.05 (compose_planner.py); evaluation 0.08, with the
+training of the detectors. In three runs: --minutes 9 --until vae; --minutes 9.3 --until dit; --minutes 6. Needs torch alone.
 
 The budget, for one H200 (990 TFLOP/s dense in bf16; convolutions of 128 channels and small products reach a tenth to a fifth
 of it; memory 4.8 TB/s):
@@ -39,6 +39,7 @@ import compose_dit  # noqa: E402
 import compose_eval  # noqa: E402
 import compose_latents  # noqa: E402
 import compose_planner  # noqa: E402
+import compose_plans  # noqa: E402
 import compose_vae  # noqa: E402
 from ace import bpe, files  # noqa: E402
 from ace.audio_tokens import AudioDetokenizer, AudioTokenizer  # noqa: E402
@@ -48,9 +49,9 @@ from ace.dit import Dit  # noqa: E402
 from ace.vae import Vae  # noqa: E402
 from captured_steps import DEVICE, LOG, say  # noqa: E402
 from compose_data import captions, score  # noqa: E402
-from compose_tools import Run  # noqa: E402
+from compose_tools import Run, rounded  # noqa: E402
 
-SHARES = {"vae": 0.36, "latents": 0.10, "codes": 0.02, "dit": 0.30, "student": 0.09, "planner": 0.05, "evaluation": 0.08}
+SHARES = {"vae": 0.34, "latents": 0.10, "codes": 0.02, "dit": 0.32, "student": 0.09, "planner": 0.05, "evaluation": 0.08}
 VOCABULARY = 1024
 LEVELS = (8, 5, 5, 5)  # 1,000 audio codes, few enough that a planner sees each of them often
 
@@ -147,13 +148,6 @@ def adopt(model, composer):
         getattr(model, part).load_state_dict(getattr(composer, part).state_dict())
 
 
-def rounded(part):
-    """As a checkpoint holds it."""
-    with torch.no_grad():
-        for parameter in part.parameters():
-            parameter.copy_(parameter.to(torch.bfloat16).float())
-
-
 def measured(model, jury, ways, run):
     """{name: (composer, how)} -> figures of the songs that each makes, and the name of those that do most of what is asked."""
     found = {}
@@ -180,7 +174,7 @@ def train_student(model, jury, bank, run, graphs):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=22, help="of this run")
+    parser.add_argument("--minutes", type=float, default=23.5, help="of this run")
     parser.add_argument("--until", choices=SHARES, default="evaluation", help="the stage to end with")
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--commit", default="", help="the tree's commit, for the record")
@@ -215,13 +209,24 @@ def main():
         file.write("\n".join(LOG) + "\n")
 
 
+def plan(model, stages, run, graphs):
+    """A planner beside the model. The model is made and waits to be measured: what fails here is said, and that is all."""
+
+    stages.expect("planner")
+    try:
+        stages("planner", model, lambda: (compose_planner.train_apart(run, graphs), None))
+    except Exception as error:
+        say("no planner:", str(error))
+        stages.found["planner"] = {"failed": type(error).__name__}
+
+
 def compose(model, tokenizer, stages, run):
     """All stages; the model is written before the student's too, so that there is one early."""
 
     def vae():
         found = compose_vae.train(model.vae, run)
         rounded(model.vae)
-        model.silence.copy_(compose_latents.silence(model.vae, run))
+        model.silence.copy_(compose_latents.clock())
         return found, None
 
     def latents():
@@ -236,6 +241,7 @@ def compose(model, tokenizer, stages, run):
     stages("vae", model, vae)
     bank = compose_latents.Bank.of(stages("latents", model, latents))
     stages("codes", model, lambda: (compose_latents.train_tokens(model, bank, run), None))
+    compose_planner.save_codes(model, bank, compose_latents.first_seed(run), run.out)
     bank.hints, bank.silence = compose_latents.hints_of(model, bank), model.silence
     stages.expect("dit")
     graphs = graphs_work()
@@ -243,26 +249,22 @@ def compose(model, tokenizer, stages, run):
     stages("dit", model, dit)
     files.save(model, run.out / "model", tokenizer.json())
     stages.expect("student")
-    jury = compose_eval.Jury(tokenizer, run.seed, **({"songs": 2, "steps": 2, "seconds": 1} if run.smoke else {}))
+    jury = compose_eval.Jury(tokenizer, run.seed, model.vae, **({"songs": 2, "steps": 2, "seconds": 1} if run.smoke else {}))
     stages("student", model, lambda: (train_student(model, jury, bank, run, graphs), None))
     files.save(model, run.out / "model", tokenizer.json())
+    plan(model, stages, run, graphs)
+    stages.expect("evaluation")
     shipped = files.load(run.out / "model").to(DEVICE)
-    stages("planner", model, lambda: planner(shipped, bank, jury, run))
-    stages("evaluation", model, lambda: (jury.evaluate(shipped, 1 if run.smoke else 512), None))
+    stages("evaluation", model, lambda: (evaluate(shipped, jury, run), None))
 
 
-def planner(model, bank, jury, run):
-    """Writes the planner into the model's folder, with what is heard of the songs that it plans."""
-    found = {}
-    trained, tokenizer = compose_planner.train(model, bank, run, found)
-    rounded(trained)
-    compose_planner.save(trained, tokenizer, run.out / "model/planner")
-    scores = jury.scores(9_500_000, 1 if run.smoke else 48, "test")
-    found.update(compose_planner.metadata_figures(trained, tokenizer, scores))
-    say("planner:", found)
-    found["songs"] = compose_planner.planned_songs(model, trained, tokenizer, jury, scores[:32])
-    say("planned songs:", found["songs"])
-    return found, None
+def evaluate(model, jury, run):
+    """Of the files; songs by way of the planner's codes too, where there is a planner."""
+    found, folder = jury.evaluate(model, 1 if run.smoke else 512), run.out / "model/planner"
+    if (folder / "config.json").exists():
+        found["by way of planned codes"] = compose_plans.songs(model, folder, jury, 1 if run.smoke else 96)
+        say("by way of planned codes:", found["by way of planned codes"])
+    return found
 
 
 if __name__ == "__main__":

@@ -237,11 +237,14 @@ def seams(vae, latents, windows=5, reach=12):
 
 
 class Jury:
-    """Detectors, and the songs that they are asked about. `seconds` is the songs' length."""
+    """Detectors, and the songs that they are asked about. `seconds` is the songs' length. The detectors learn from true sound,
+    half of which went through the autoencoder: they are to hear what a model plays, not how well an autoencoder follows."""
 
-    def __init__(self, tokenizer, seed, songs=4096, steps=3000, seconds=SECONDS):
+    def __init__(self, tokenizer, seed, vae, songs=4096, steps=3000, seconds=SECONDS):
         self.tokenizer, self.first, self.seconds = tokenizer, seed * 10_000_000, seconds
-        self.detectors = train_detectors(*self.true_songs(self.scores(8_000_000, songs, "train")), steps)
+        halves = [self.true_songs(self.scores(8_000_000 + i * songs, songs // 2, "train"), through) for i, through in enumerate((None, vae))]
+        features, answers = (joined(parts) for parts in zip(*halves))
+        self.detectors = train_detectors(features, answers, steps)
 
     def scores(self, offset, count, split):
         return [score.make(self.first + offset + i, split, self.seconds) for i in range(count)]
@@ -256,13 +259,17 @@ class Jury:
             features.append(heard(sound))
         return joined(features), truth(scores)
 
+    def asked(self, made):
+        """A test song's caption and key in words."""
+        chance = random.Random(f"prompt {made.seed}")
+        return captions.caption(chance, made, "test", complete=True), captions.key_of(chance, made)
+
     def prompts(self, scores, metas, task="text"):
         """Ids of test prompts, padded with -1. Every caption names every instrument. `metas`: tempo, measure and key are given
         as fields; without, the caption says tempo and key."""
         text = []
         for made in scores:
-            chance = random.Random(f"prompt {made.seed}")
-            words, key = captions.caption(chance, made, "test", complete=True), captions.key_of(chance, made)
+            words, key = self.asked(made)
             if not metas:
                 words = f"{words}, {key}, {made.bpm} bpm"
             fields = (made.bpm, made.beats, key) if metas else (None, None, None)
@@ -321,7 +328,7 @@ def main():
     torch.manual_seed(arguments.seed)
     model = files.load(arguments.model).to(DEVICE)
     tokenizer = bpe.Tokenizer.read((arguments.model / "tokenizer/tokenizer.json").read_text())
-    print(json.dumps(Jury(tokenizer, arguments.seed).evaluate(model, arguments.songs), indent=1))
+    print(json.dumps(Jury(tokenizer, arguments.seed, model.vae).evaluate(model, arguments.songs), indent=1))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import torch.nn.functional as F
 
 import compose_vae
 from ace.audio_tokens import POOL
-from ace.vae import SAMPLES
 from captured_steps import DEVICE, say
 from compose_data import captions, score, synth
 from compose_tools import adam, clip, set_rate
@@ -78,10 +77,15 @@ def wordings(tokenizer, made, seconds):
     return text, lyric
 
 
+def first_seed(run):
+    """Of a bank's songs, which have the seeds from there on."""
+    return run.seed * 10_000_000 + 5_000_000
+
+
 def build(vae, tokenizer, run):
     lengths = (1,) if run.smoke else SECONDS
     longest, at_once, course = lengths[-1], 1 if run.smoke else 8, run.course("latents", 2)
-    latents, text, lyric, first = [], [], [], run.seed * 10_000_000 + 5_000_000
+    latents, text, lyric, first = [], [], [], first_seed(run)
     for step in course:
         scores = [score.make(first + step * at_once + i, "train", longest) for i in range(at_once)]
         latents.append(compose_vae.encode(vae, synth.render(scores, longest, DEVICE)))
@@ -96,11 +100,14 @@ def build(vae, tokenizer, run):
     return Bank(torch.cat(latents).float(), *ids, lengths)
 
 
-@torch.no_grad()
-def silence(vae, run, frames=750):
-    """What the autoencoder makes of no sound."""
-    made = 15 if run.smoke else frames
-    return compose_vae.encode(vae, torch.zeros(1, 2, made * SAMPLES, device=DEVICE)).repeat(1, frames // made, 1)
+def clock(frames=750):
+    """What a checkpoint calls silence, [1, frames, 64]: the source of what is to be made from nothing. The authors' is the
+    autoencoder's latents of no sound. Four layers that see positions only by their differences learn no tempo from that;
+    here it is a clock: cosine and sine of the beat of each of score.BEATS and of halvings of its length, so that beats are
+    read off where the caption's tempo says. It comes round after its length, as the product repeats it."""
+    rounds = [*score.BEATS, *(2**i for i in range((64 - 2 * len(score.BEATS)) // 2))]
+    angles = 2 * torch.pi * torch.outer(torch.arange(frames), torch.tensor(rounds)) / frames
+    return torch.stack([angles.cos(), angles.sin()], 2).flatten(1).unsqueeze(0)
 
 
 def reconstructed(model, windows):

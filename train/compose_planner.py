@@ -1,289 +1,212 @@
-"""The planner: a small Qwen3 that writes a song's metadata and then its audio codes, asked as the product asks.
+"""Trains the planner of assay-mini-compose, a small Qwen3 that writes a song's metadata and audio codes, and writes it in
+transformers' layout.
 
-Its texts are music/planner_text.cpp's: the chat with caption and lyrics, a thought of YAML lines, five codes a second, the end
-token. One row in ten has what guidance leads away from: no caption, or no thought. The thought's caption is another one of the
-same song, with every instrument in it."""
+usage: python3 train/compose_planner.py OUT [--minutes M] [--seed S] [--graphs] [--smoke]
 
+OUT/state/planner_codes.pt   read: audio codes of many songs and their seeds, which compose.py leaves
+OUT/model/tokenizer          read: the merges are the composer's
+OUT/model/planner            the planner
+OUT/state/planner.json       what it reached
+
+compose.py runs this as a process of its own, so that nothing that fails here is the end of that run; it can be run again
+without a GPU, on what it reads alone. Training captions are made by chance (compose_data/plans.py); losses are of songs that
+are withheld, plans are judged (compose_plans.py) by captions of the test split. Needs torch alone.
+
+0.8 million weights, 64 rows of 256 tokens a step: 0.08 TFLOP."""
+
+import argparse
+import copy
 import json
-import random
-import re
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from array import array
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
-import compose_dit
-import compose_vae
-from ace import bpe, files
-from ace.audio_tokens import POOL
-from ace.blocks import Sizes, initialize
-from ace.conditions import TextEncoder
-from captured_steps import DEVICE, say
-from compose_data import captions, score, synth
-from compose_tools import adam, clip, set_rate
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-VOCABULARY = 640  # tokens of text
-SECONDS = (10, 12, 16)  # the authors' planner knows none shorter
-LONGEST = 480
-STEP = 32
-THOUGHT = ["<think>", "</think>"]
-END = "<|im_end|>"
-INSTRUCTION = "Generate audio semantic tokens based on the given conditions:"
-TEMPERATURE, TOP_P, GUIDANCE = 0.85, 0.9, 2.0  # the product's
+import compose_plans  # noqa: E402
+from ace import bpe, files  # noqa: E402
+from ace.audio_tokens import POOL  # noqa: E402
+from ace.blocks import Sizes, initialize  # noqa: E402
+from ace.conditions import CausalLm  # noqa: E402
+from captured_steps import DEVICE, Stepper, say  # noqa: E402
+from compose_data import plans  # noqa: E402
+from compose_dit import Average  # noqa: E402
+from compose_tools import Course, adam, clip, rounded, set_rate  # noqa: E402
+
+SIZES = Sizes(hidden=128, inner=320, heads=4, kv_heads=2, head_dim=32)
+LAYERS = 3
+CODES_FILE, FOUND_FILE = "state/planner_codes.pt", "state/planner.json"
 
 
-# ---- texts
+# ---- within compose.py
 
 
-def yaml_line(name, value):
-    """As music/planner_text.cpp writes it: quoted where a colon or a leading sign asks for it, folded after column 80."""
-    plain = value[0] not in "#,[]{}&*!|>'\"%@`" and ": " not in value and " #" not in value and value[-1] != ":"
-    words = (value if plain else "'" + value.replace("'", "''") + "'").split(" ")
-    line, column = name + ":", len(name) + 1
-    for i, word in enumerate(words):
-        fold = column > 80 and i > 0
-        line += "\n  " if fold else " "
-        column = (2 if fold else column + 1) + len(word)
-        line += word
-    return line + "\n"
+@torch.no_grad()
+def save_codes(model, bank, first_seed, out):
+    """Audio codes [songs, codes] of a bank, and the songs' seeds; a few MB, where the bank has hundreds."""
+    if (out / CODES_FILE).exists():
+        return
+    tokenizer, songs = model.audio_tokenizer, len(bank.latents)
+    windows = bank.latents.reshape(-1, POOL, bank.latents.shape[-1]).split(16384)
+    codes = torch.cat([tokenizer.quantizer.codes(tokenizer.pooled(part)) for part in windows]).reshape(songs, -1)
+    seeds = torch.arange(first_seed, first_seed + songs)
+    count = int(torch.tensor(tokenizer.quantizer.levels).prod())
+    torch.save({"codes": codes.to("cpu", torch.int16), "seeds": seeds, "count": count}, out / CODES_FILE)
 
 
-def thought(bpm, caption, seconds, key, language, beats):
-    return (f"<think>\nbpm: {bpm}\n" + yaml_line("caption", caption) + f"duration: {seconds}\n" + yaml_line("keyscale", key)
-            + yaml_line("language", language) + f"timesignature: {beats}\n</think>\n\n")  # fmt: skip
+def train_apart(run, graphs):
+    """By a process of its own; once more without graphs where it fails early. Raises where it fails."""
+    seconds, begin = run.course("planner").seconds, time.time()
+    command = [sys.executable, __file__, str(run.out), "--minutes", str(seconds / 60), "--seed", str(run.seed)]
+    command += ["--smoke"] * run.smoke
+    if DEVICE == "cuda":
+        torch.cuda.empty_cache()
+    for more in (["--graphs"], []) if graphs else ([],):
+        done = subprocess.run(command + more, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=2 * seconds + 120)  # fmt: skip
+        say(done.stdout.rstrip())
+        if done.returncode == 0 or time.time() - begin > seconds / 2:
+            break
+    done.check_returncode()
+    return json.loads((run.out / FOUND_FILE).read_text())
 
 
-def chat(user):
-    return (f"<|im_start|>system\n# Instruction\n{INSTRUCTION}\n\n<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n"
-            "<|im_start|>assistant\n")  # fmt: skip
+# ---- rows
 
 
-def song_block(caption, lyrics):
-    return f"# Caption\n{caption}\n\n# Lyric\n{lyrics}\n"
+PROCESS = {}  # what a process that makes rows keeps
 
 
-def written(chance, made, seconds):
-    """Prompt and answer of a song, without its codes."""
-    sung = chance.random()
-    lyrics = "" if sung < 0.5 else "[Instrumental]" if sung < 0.9 else " ".join(captions.stranger(chance) for _ in range(3))
-    asked = captions.caption(chance, made, "train")
-    planned = captions.caption(chance, made, "train", complete=True, strangers=False)
-    answer = thought(made.bpm, planned, seconds, captions.key_of(chance, made), "en" if sung >= 0.9 else "unknown", made.beats)
-    kind = chance.random()
-    if kind < 0.1:
-        return chat(f"# Lyric\n{lyrics}\n"), answer
-    if kind < 0.2:
-        return chat(song_block(asked, lyrics)) + "<think>\n\n</think>\n\n", ""
-    return chat(song_block(asked, lyrics)), answer
+def begin_process(tokenizer):
+    PROCESS["tokenizer"] = tokenizer
 
 
-def tokenizer_for(codes, seed, count=2000):
-    """A tokenizer of the planner's texts, its codes last."""
-    texts = []
-    for i in range(count):
-        chance = random.Random(f"planner words {seed} {i}")
-        texts += written(chance, score.make(seed * 10_000_000 + i, "train", 4), chance.choice(SECONDS))
-    numbers = [f"bpm: {n}\nduration: {n}\n" for n in range(10, 300)]
-    pieces = [piece for text in texts + numbers for piece in bpe.CONTROL.split(text)[::2]]
-    return bpe.train(pieces, VOCABULARY).extended(THOUGHT + [f"<|audio_code_{i}|>" for i in range(codes)], plain=THOUGHT)
+def packed_rows(work):
+    """A song's rows as one buffer of token ids, each of TOKENS, and their bounds."""
+    rows = plans.rows(PROCESS["tokenizer"], *work)
+    ids = array("h", [token for given, _, _ in rows for token in given + [0] * (plans.TOKENS - len(given))])
+    return ids.tobytes(), [(begin, codes_begin, len(given)) for given, begin, codes_begin in rows]
 
 
-# ---- model
+class Rows:
+    """Of songs, one a kind: token ids [songs, kinds, TOKENS], and where each answer begins, its codes begin and it ends."""
 
+    def __init__(self, tokenizer, codes, seeds):
+        needed = plans.CODES * plans.LONGEST
+        # A smoke run's songs are shorter.
+        songs = [(song * -(-needed // len(song)))[:needed] for song in codes]
+        processes = max(1, len(os.sched_getaffinity(0)) - 1)
+        with multiprocessing.get_context("fork").Pool(processes, begin_process, (tokenizer,)) as pool:
+            ids, bounds = zip(*pool.imap(packed_rows, zip(seeds, songs), 16))
+        shape = (len(seeds), len(plans.KINDS), -1)
+        self.ids = torch.frombuffer(bytearray(b"".join(ids)), dtype=torch.int16).reshape(shape).to(DEVICE)
+        self.bounds = torch.tensor(bounds, device=DEVICE)
 
-class Planner(TextEncoder):
-    """Qwen3ForCausalLM with its head tied to the table; plain rotary frequencies."""
+    def at(self, songs, kinds):
+        ids, bounds = self.ids[songs, kinds].long(), self.bounds[songs, kinds]
+        # One shape is one graph; without one, padding is work.
+        return [ids if DEVICE == "cuda" else ids[:, : bounds[:, 2].max()], bounds]
 
-    def __init__(self, vocabulary):
-        super().__init__(Sizes(hidden=128, inner=320, heads=2, kv_heads=1, head_dim=64), 3, vocabulary)
-        initialize(self, 3)
-        with torch.no_grad():
-            self.embed_tokens.weight.mul_(0.04 / self.embed_tokens.weight.std())
-        self.bf16_frequencies = False
-
-    def logits(self, ids):
-        return F.linear(self(ids), self.embed_tokens.weight)
-
-    def config(self):
-        fields = self.sizes.fields()
-        del fields["rope_theta"]
-        return {**fields, "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_act": "silu", "dtype": "bfloat16",
-                "num_hidden_layers": len(self.layers), "rope_parameters": {"rope_theta": self.sizes.theta, "rope_type": "default"},
-                "vocab_size": self.embed_tokens.num_embeddings, "tie_word_embeddings": True, "sliding_window": None,
-                "layer_types": ["full_attention"] * len(self.layers), "max_position_embeddings": 4096, "max_window_layers": 28,
-                "use_sliding_window": False, "use_cache": True, "initializer_range": 0.02, "transformers_version": "5.17.0"}  # fmt: skip
-
-
-def save(planner, tokenizer, directory):
-    directory.mkdir(parents=True, exist_ok=True)
-    tensors = files.renamed({"model." + name: tensor for name, tensor in planner.state_dict().items()}, files.QWEN)
-    files.write_tensors(directory / "model.safetensors", tensors)
-    files.write_json(directory / "config.json", planner.config())
-    files.write_json(directory / "generation_config.json", {"_from_model_config": True, "transformers_version": "5.17.0", "use_cache": True})
-    (directory / "tokenizer.json").write_text(tokenizer.json())
-    files.write_json(directory / "tokenizer_config.json", {"backend": "tokenizers", "eos_token": END, "pad_token": bpe.END,
-                                                           "model_max_length": 4096, "tokenizer_class": "TokenizersBackend"})  # fmt: skip
+    def some(self, first, end, count):
+        """Of the songs from `first` to before `end`."""
+        songs = torch.randint(first, end, (count,), device=DEVICE)
+        return self.at(songs, torch.randint(len(plans.KINDS), (count,), device=DEVICE))
 
 
 # ---- training
 
 
-@torch.no_grad()
-def codes_of(model, latents):
-    """[songs, windows] of latents [songs, frames, 64]."""
-    songs, frames, _ = latents.shape
-    tokenizer = model.audio_tokenizer
-    parts = [tokenizer.quantizer.codes(tokenizer.pooled(part)) for part in latents.reshape(-1, POOL, 64).split(16384)]
-    return torch.cat(parts).reshape(songs, frames // POOL)
+def new_planner(vocabulary):
+    planner = CausalLm(SIZES, LAYERS, vocabulary)
+    initialize(planner, LAYERS)
+    return planner.to(DEVICE)
 
 
-def rows_of(tokenizer, codes, first, seconds, variants, seed):
-    """(ids, where the answer begins) of songs whose scores have the seeds `first` and on."""
-    code, end, rows = tokenizer.vocabulary["<|audio_code_0|>"], tokenizer.vocabulary[END], []
-    for i, song in enumerate(codes.tolist()):
-        made = score.make(first + i, "train", seconds)
-        for k in range(variants):
-            chance = random.Random(f"planner {seed} {i} {k}")
-            length = chance.choice([s for s in SECONDS if s <= seconds] or [seconds])
-            prompt, answer = (tokenizer.encode(text) for text in written(chance, made, length))
-            ids = prompt + answer + [code + c for c in song[: 5 * length]] + [end]
-            if len(ids) <= LONGEST:
-                rows.append((ids, len(prompt)))
-    return rows
-
-
-def batch_of(rows):
-    """Ids padded to a multiple of STEP, and the targets: -100 where nothing is asked."""
-    length = -(-max(len(ids) for ids, _ in rows) // STEP) * STEP
-    ids = torch.zeros(len(rows), length, dtype=torch.long)
-    wanted = torch.full((len(rows), length), -100)
-    for i, (row, begin) in enumerate(rows):
-        ids[i, : len(row)] = torch.tensor(row)
-        wanted[i, begin - 1 : len(row) - 1] = torch.tensor(row[begin:])
-    return ids.to(DEVICE), wanted.to(DEVICE)
-
-
-def loss_of(planner, batch):
-    ids, wanted = batch
-    return F.cross_entropy(planner.logits(ids).float().flatten(0, 1), wanted.flatten(), ignore_index=-100)
+def loss_of(planner, ids, bounds):
+    """Of all tokens of the answers; and that of metadata and of codes."""
+    logits = planner.logits(planner.hidden(ids))[:, :-1]
+    each = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none").view(len(ids), -1)
+    place = torch.arange(1, ids.shape[1], device=ids.device)
+    begin, codes, end = (bounds[:, i : i + 1] for i in range(3))
+    parts = [(place >= first) & (place < last) for first, last in ((begin, end), (begin, codes), (codes, end))]
+    total, metadata, codes = ((each * part).sum() / part.sum().clamp_min(1) for part in parts)
+    return total, torch.stack([metadata, codes]).detach()
 
 
 @torch.no_grad()
-def held_out_loss(planner, rows, first_code):
-    """Of a token of text and of a code."""
-    found = {"text": [0.0, 0], "codes": [0.0, 0]}
-    for i in range(0, len(rows), 32):
-        ids, wanted = batch_of(rows[i : i + 32])
-        each = F.cross_entropy(planner.logits(ids).float().flatten(0, 1), wanted.flatten(), ignore_index=-100, reduction="none")
-        asked, code = wanted.flatten() >= 0, wanted.flatten() >= first_code
-        for name, some in (("text", asked & ~code), ("codes", asked & code)):
-            found[name][0] += float(each[some].sum())
-            found[name][1] += int(some.sum())
-    return {f"loss_{name}": round(total / max(count, 1), 3) for name, (total, count) in found.items()}
+def withheld_losses(planner, rows, first, at_once=64):
+    """Of metadata and codes, in rows with everything, of the songs from `first` on."""
+    songs = torch.arange(first, len(rows.ids), device=DEVICE).split(at_once)
+    found = [loss_of(planner, *rows.at(part, torch.zeros_like(part)))[1] * len(part) for part in songs]
+    return torch.stack(found).sum(0) / (len(rows.ids) - first)
 
 
-def train(model, bank, run, found):
-    """Trains a planner on the bank's songs; figures go to `found`."""
-    seconds, levels = bank.seconds[-1], model.audio_tokenizer.quantizer.levels
-    codes = codes_of(model, bank.latents)
-    tokenizer = tokenizer_for(int(torch.tensor(levels).prod()), run.seed, 100 if run.smoke else 2000)
-    rows = rows_of(tokenizer, codes[: 8 if run.smoke else 5000], run.seed * 10_000_000 + 5_000_000, seconds, 2, run.seed)
-    held, rows = rows[: len(rows) // 20 + 1], rows[len(rows) // 20 + 1 :]
-    say(f"planner: {len(rows)} rows, {len(tokenizer)} tokens")
-    planner = Planner(len(tokenizer)).to(DEVICE)
-    chance, size = random.Random(run.seed), 4 if run.smoke else 64
-    optimizer, course, parameters = adam(list(planner.parameters()), (0.9, 0.98), 0.05), run.course("planner", 4), list(planner.parameters())
+def train(planner, rows, first_withheld, course, graphs, at_once):
+    """The averaged weights, as they were when withheld songs' loss was least: few songs are seen often."""
+    parameters = list(planner.parameters())
+    optimizer, average = adam(parameters, decay=0.1), Average(planner)
+    stepper = Stepper(parameters, lambda batch: loss_of(planner, *batch), graphs)
+    least, best, check, losses = float("inf"), None, 0.1, []
     for step in course:
-        set_rate(optimizer, course.rate(2e-3, 200))
-        loss = loss_of(planner, batch_of(chance.sample(rows, min(size, len(rows)))))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        set_rate(optimizer, course.rate(2e-3))
+        losses.append(stepper(rows.some(0, first_withheld, at_once)))
         clip(parameters, 1.0)
         optimizer.step()
-        if course.due():
-            say(f"planner {step} {course.done:.2f}: loss {float(loss.detach()):.3f}, {course.pace(size):.0f} songs a second")
-    planner.eval()
-    found.update(steps=course.step, weights=sum(p.numel() for p in parameters), **held_out_loss(planner, held, tokenizer.vocabulary["<|audio_code_0|>"]))
-    say("planner:", found)
-    return planner, tokenizer
+        average.update()
+        if course.done >= check:
+            check += 0.1
+            training, withheld = torch.stack(losses[-200:]).mean(0), withheld_losses(average.model, rows, first_withheld)
+            losses = losses[-200:]
+            say(f"planner {step} {course.done:.2f}: metadata {training[0]:.3f}, codes {training[1]:.3f}; "
+                f"withheld {withheld[0]:.3f}, {withheld[1]:.3f}; {course.pace(at_once):.0f} rows a second")  # fmt: skip
+            if float(withheld.sum()) < least:
+                least, best = float(withheld.sum()), copy.deepcopy(average.model.state_dict())
+    if float(withheld_losses(average.model, rows, first_withheld).sum()) > least:
+        average.model.load_state_dict(best)
+    return average.model
 
 
-# ---- what it is worth
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--minutes", type=float, default=2, help="of training and of what comes before it")
+    parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--graphs", action="store_true", help="steps as CUDA graphs")
+    parser.add_argument("--smoke", action="store_true", help="a few steps, on any machine")
+    return parser.parse_args()
 
 
-def chosen(logits):
-    """Of the likeliest that make up TOP_P, one by chance."""
-    p, order = torch.softmax(logits.float() / TEMPERATURE, -1).sort(-1, descending=True)
-    p = p * (p.cumsum(-1) - p < TOP_P)
-    return order.gather(-1, torch.multinomial(p, 1))[..., 0]
+def main():
+    begin, arguments = time.time(), parse()
+    torch.manual_seed(arguments.seed)
+    torch.set_float32_matmul_precision("high")  # TF32
+    songs = torch.load(arguments.out / CODES_FILE)
+    merges = bpe.Tokenizer.read((arguments.out / "model/tokenizer/tokenizer.json").read_text())
+    tokenizer = merges.with_added(plans.added_tokens(songs["count"]))
+    rows = Rows(tokenizer, songs["codes"].tolist(), songs["seeds"].tolist())
+    planner, count = new_planner(len(tokenizer)), len(rows.ids)
+    first_withheld = count - max(1, min(256, count // 8))
+    weights = sum(p.numel() for p in planner.parameters())
+    say(f"planner: {weights} weights, {len(tokenizer)} tokens, {count} songs, {time.time() - begin:.0f} s")
+    course = Course(max(begin + 60 * arguments.minutes - time.time(), 1), 3 if arguments.smoke else None)
+    at_once = 2 if arguments.smoke else 64 if DEVICE == "cuda" else 16
+    planner = train(planner, rows, first_withheld, course, arguments.graphs, at_once)
+    rounded(planner)
+    files.save_planner(planner, arguments.out / "model/planner", tokenizer.json())
+    metadata, codes = withheld_losses(planner, rows, first_withheld).tolist()
+    found = {"weights": weights, "songs": count, "steps": course.step, "loss_of_withheld_metadata": round(metadata, 4),
+             "loss_of_withheld_codes": round(codes, 4)}  # fmt: skip
+    plans_judged = 1 if arguments.smoke else 128 if DEVICE == "cuda" else 32
+    found.update(compose_plans.judge(planner, tokenizer, arguments.seed, plans_judged))
+    (arguments.out / FOUND_FILE).write_text(json.dumps(found, indent=1) + "\n")
 
 
-@torch.no_grad()
-def thoughts(planner, tokenizer, prompts, most=120):
-    """What it thinks of each prompt, as text."""
-    stop, found = tokenizer.vocabulary["</think>"], []
-    texts = {i: token for token, i in tokenizer.vocabulary.items()}
-    back = {letter: byte for byte, letter in bpe.LETTERS.items()}
-    for prompt in prompts:
-        ids = tokenizer.encode(prompt + "<think>\n")
-        begin = len(ids)
-        while len(ids) < begin + most and ids[-1] != stop:
-            ids.append(int(chosen(planner.logits(torch.tensor([ids], device=DEVICE))[:, -1])))
-        written = [texts[i] for i in ids[begin:]]
-        text = "".join(t if t in tokenizer.added else bytes(back[c] for c in t).decode(errors="replace") for t in written)
-        found.append(text)
-    return found
-
-
-@torch.no_grad()
-def codes_for(planner, tokenizer, guided, unguided, count):
-    """[songs, count] codes by two prompts for each, which all have one length in each list."""
-    first, last = tokenizer.vocabulary["<|audio_code_0|>"], len(tokenizer)
-    ids = [torch.tensor([tokenizer.encode(p)], device=DEVICE) for p in (guided, unguided)]
-    codes = []
-    for _ in range(count):
-        song, none = (planner.logits(i)[:, -1, first:last] for i in ids)
-        code = chosen(none + GUIDANCE * (song - none))
-        codes.append(code)
-        ids = [torch.cat([i, (code + first).view(1, 1)], 1) for i in ids]
-    return torch.stack(codes, 1)[0]
-
-
-def share(values):
-    return round(sum(values) / max(len(values), 1), 3)
-
-
-def metadata_figures(planner, tokenizer, scores):
-    """Shares of test captions whose thought has the form, the tempo and the key where the caption says them."""
-    asked = []
-    for made in scores:
-        chance = random.Random(f"planned {made.seed}")
-        words = captions.caption(chance, made, "test", complete=True)
-        asked.append((made, f"{words}, {captions.key_of(chance, made)}, {made.bpm} bpm"))
-    found = thoughts(planner, tokenizer, [chat(song_block(words, "[Instrumental]")) for _, words in asked])
-    form = re.compile(r"bpm: (\d+)\ncaption: .+\n(?:  .+\n)*duration: (\d+)\nkeyscale: ([A-G][#b]?) (major|minor)\n"
-                      r"language: \w+\ntimesignature: [2346]\n</think>$")  # fmt: skip
-    right = [form.match(text) for text in found]
-    names = {**{n: i for i, n in enumerate(captions.SHARP)}, **{n: i for i, n in enumerate(captions.FLAT)}}
-
-    def key(m, made):
-        return names.get(m[3]) == made.tonic and (m[4] == "minor") == made.minor
-
-    return {"captions": len(asked), "form_right": share([bool(m) for m in right]),
-            "tempo_as_said": share([bool(m) and abs(int(m[1]) / made.bpm - 1) <= 0.05 for m, (made, _) in zip(right, asked)]),
-            "key_as_said": share([bool(m) and key(m, made) for m, (made, _) in zip(right, asked)]),
-            "example": found[0]}  # fmt: skip
-
-
-@torch.no_grad()
-def planned_songs(model, planner, tokenizer, jury, scores, seconds=SECONDS[0]):
-    """Songs made by way of the planner's codes, as the product makes them with metadata given, judged."""
-    lyrics, hints = "[Instrumental]", []
-    for made in scores:
-        chance = random.Random(f"prompt {made.seed}")  # the jury's own captions and keys
-        words, key = captions.caption(chance, made, "test", complete=True), captions.key_of(chance, made)
-        prompt = chat(song_block(words, lyrics))
-        codes = codes_for(planner, tokenizer, prompt + thought(made.bpm, words, seconds, key, "unknown", made.beats),
-                          prompt + "<think>\n\n</think>\n\n", 5 * seconds)  # fmt: skip
-        hints.append(model.audio_token_detokenizer(model.audio_tokenizer.quantizer.embed(codes)).reshape(1, -1, 64))
-    latents = jury.latents(model, scores, task="cover", dcw=(0.02, 0.06), hints=torch.cat(hints)[:, : 25 * jury.seconds])
-    return jury.heard_of(model, latents, scores)
+if __name__ == "__main__":
+    main()

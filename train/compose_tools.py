@@ -77,3 +77,10 @@ def clip(parameters, limit):
     norm = torch.stack(norms).norm()
     torch._foreach_mul_(gradients, (limit / (norm + 1e-6)).clamp(max=1.0))
     return norm
+
+
+def rounded(part):
+    """As a checkpoint holds it."""
+    with torch.no_grad():
+        for parameter in part.parameters():
+            parameter.copy_(parameter.to(torch.bfloat16).float())

@@ -142,9 +142,9 @@ class EncoderLayer(nn.Module):
 class EncoderStack(nn.Module):
     """Qwen3's layers, seeing a window and everything in turn; `causal` ones see what is before them."""
 
-    def __init__(self, sizes, layers, causal=False):
+    def __init__(self, sizes, layers, causal=False, bf16_frequencies=False):
         super().__init__()
-        self.sizes, self.causal, self.bf16_frequencies = sizes, causal, causal
+        self.sizes, self.causal, self.bf16_frequencies = sizes, causal, bf16_frequencies
         self.layers = nn.ModuleList(EncoderLayer(sizes) for _ in range(layers))
         self.norm = Norm(sizes.hidden, sizes.eps)
 
@@ -160,7 +160,7 @@ class EncoderStack(nn.Module):
 
     def run(self, x, present=None):
         masks = self.masks(x.shape[1], present, x.device)
-        turn = rotary(x.shape[1], self.sizes, x.device, bf16_frequencies=self.bf16_frequencies)
+        turn = rotary(x.shape[1], self.sizes, x.device, self.bf16_frequencies)
         for i, layer in enumerate(self.layers):
             x = layer(x, masks[i % 2], turn)
         return self.norm(x)

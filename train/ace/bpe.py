@@ -12,7 +12,6 @@ WORDS = re.compile(PATTERN.replace(r"[^\r\n\p{L}\p{N}]", r"[^\r\na-zA-Z0-9]").re
                    .replace(r"\p{L}", "[a-zA-Z]").replace(r"\p{N}", "[0-9]"))  # fmt: skip
 END = "<|endoftext|>"
 SPECIAL = [END, "<|im_start|>", "<|im_end|>"]
-CONTROL = re.compile(r"(<\|[a-z_0-9]+\|>|</?think>)")
 
 
 def byte_letters():
@@ -23,6 +22,7 @@ def byte_letters():
 
 
 LETTERS = byte_letters()
+BYTES = {letter: byte for byte, letter in LETTERS.items()}
 
 
 def letters_of(word):
@@ -59,25 +59,28 @@ def train(texts, size):
 
 
 class Tokenizer:
-    def __init__(self, vocabulary, merges):
-        self.vocabulary, self.merges, self.added, self.plain = vocabulary, merges, list(SPECIAL), []
+    """`added` are tokens that no merge makes, found in a text before anything else."""
+
+    def __init__(self, vocabulary, merges, added=tuple(SPECIAL)):
+        self.vocabulary, self.merges, self.added = vocabulary, merges, added
         self.ranks, self.known = {tuple(pair): i for i, pair in enumerate(merges)}, {}
+        self.tokens = {i: token for token, i in vocabulary.items()}
+        self.between = re.compile("(" + "|".join(map(re.escape, added)) + ")")
 
     @classmethod
     def read(cls, text):
         document = json.loads(text)
         vocabulary = dict(document["model"]["vocab"])
-        vocabulary.update({token["content"]: token["id"] for token in document["added_tokens"]})
-        return cls(vocabulary, [tuple(pair) for pair in document["model"]["merges"]])
+        added = {token["content"]: token["id"] for token in document["added_tokens"]}
+        return cls({**vocabulary, **added}, [tuple(pair) for pair in document["model"]["merges"]], tuple(added))
+
+    def with_added(self, added):
+        """The same merges, and other tokens after what they make."""
+        kept = [self.tokens[i] for i in sorted(self.tokens) if self.tokens[i] not in self.added]
+        return Tokenizer({token: i for i, token in enumerate([*kept, *added])}, self.merges, tuple(added))
 
     def __len__(self):
         return len(self.vocabulary)
-
-    def extended(self, tokens, plain):
-        """With further added tokens, of which `plain` are text to a reader."""
-        self.vocabulary.update({token: len(self.vocabulary) + i for i, token in enumerate(tokens)})
-        self.added, self.plain = self.added + tokens, plain
-        return self
 
     def word(self, word):
         if word not in self.known:
@@ -92,23 +95,26 @@ class Tokenizer:
 
     def encode(self, text):
         ids = []
-        for part in CONTROL.split(text):
-            if part in self.vocabulary and CONTROL.fullmatch(part):
+        for i, part in enumerate(self.between.split(text)):
+            if i % 2:
                 ids.append(self.vocabulary[part])
                 continue
             for word in WORDS.findall(part):
                 ids += self.word(word)
         return ids
 
+    def decode(self, ids):
+        letters = "".join(self.tokens[i] for i in ids)
+        return bytes(BYTES[letter] for letter in letters).decode(errors="replace")
+
     def json(self):
         added = [{"id": self.vocabulary[token], "content": token, "single_word": False, "lstrip": False, "rstrip": False,
-                  "normalized": False, "special": token not in self.plain} for token in self.added]  # fmt: skip
-        added_names = set(self.added)
+                  "normalized": False, "special": token.startswith("<|")} for token in self.added]  # fmt: skip
         split = {"type": "Split", "pattern": {"Regex": PATTERN}, "behavior": "Isolated", "invert": False}
         levels = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
         model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
-                 "vocab": {token: i for token, i in self.vocabulary.items() if token not in added_names},
+                 "vocab": {token: i for token, i in self.vocabulary.items() if token not in self.added},
                  "merges": [list(pair) for pair in self.merges]}  # fmt: skip
         return json.dumps({"version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
                            "normalizer": {"type": "NFC"},

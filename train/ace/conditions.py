@@ -12,7 +12,7 @@ class TextEncoder(EncoderStack):
     """Qwen3 without its head. The rotary frequencies are bf16's, as in what is released (music/checkpoint.cpp)."""
 
     def __init__(self, sizes, layers, vocabulary):
-        super().__init__(sizes, layers, causal=True)
+        super().__init__(sizes, layers, causal=True, bf16_frequencies=True)
         self.embed_tokens = nn.Embedding(vocabulary, sizes.hidden)
 
     def rows(self, ids):
@@ -22,6 +22,20 @@ class TextEncoder(EncoderStack):
     def forward(self, ids):
         """Padding on the right is never seen."""
         return self.run(self.rows(ids))
+
+
+class CausalLm(EncoderStack):
+    """Qwen3 with the head that its embedding is; rotary frequencies as they are computed."""
+
+    def __init__(self, sizes, layers, vocabulary):
+        super().__init__(sizes, layers, causal=True)
+        self.embed_tokens = nn.Embedding(vocabulary, sizes.hidden)
+
+    def hidden(self, ids):
+        return self.run(Rows.apply(ids, self.embed_tokens.weight))
+
+    def logits(self, hidden):
+        return hidden @ self.embed_tokens.weight.T
 
 
 class ConditionStack(EncoderStack):

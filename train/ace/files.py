@@ -8,7 +8,7 @@ import torch
 
 from ace.audio_tokens import POOL, AudioDetokenizer, AudioTokenizer
 from ace.blocks import Sizes
-from ace.conditions import ConditionEncoder, TextEncoder
+from ace.conditions import CausalLm, ConditionEncoder, TextEncoder
 from ace.dit import Dit
 from ace.vae import Vae
 
@@ -108,21 +108,34 @@ def load(directory):
     return model.eval()
 
 
+def load_planner(directory):
+    directory = Path(directory)
+    config = json.loads((directory / "config.json").read_text())
+    model = CausalLm(Sizes.read(config), config["num_hidden_layers"], config["vocab_size"])
+    tensors = renamed(read_tensors(directory / "model.safetensors"), [("model.", ""), *((b, a) for a, b in QWEN)])
+    model.load_state_dict({k: v.float() for k, v in tensors.items()})
+    return model.eval()
+
+
+def qwen_configuration(model, architecture):
+    """config.json of a text encoder or a language model."""
+    fields = model.sizes.fields()
+    rope = {"rope_theta": fields.pop("rope_theta"), "rope_type": "default"}
+    return {**fields, "architectures": [architecture], "model_type": "qwen3", "hidden_act": "silu", "dtype": "bfloat16",
+            "num_hidden_layers": len(model.layers), "rope_parameters": rope,
+            "vocab_size": model.embed_tokens.num_embeddings, "tie_word_embeddings": True,
+            "layer_types": ["full_attention"] * len(model.layers), "max_position_embeddings": 32768,
+            "max_window_layers": 28, "use_sliding_window": False, "sliding_window": None, "use_cache": True,
+            "initializer_range": 0.02, "transformers_version": "5.17.0"}  # fmt: skip
+
+
 def configurations(model):
     """{part: config.json}."""
     text, condition, dit = model.text_encoder, model.condition_encoder, model.transformer
-    rope = {"rope_theta": text.sizes.theta, "rope_type": "default"}
     pool = {"audio_acoustic_hidden_dim": 64, "pool_window_size": POOL, "layer_types": None}
     tokens, back = model.audio_tokenizer.attention_pooler, model.audio_token_detokenizer
-    text_fields = text.sizes.fields()
-    del text_fields["rope_theta"]
     return {
-        "text_encoder": {**text_fields, "architectures": ["Qwen3Model"], "model_type": "qwen3", "hidden_act": "silu",
-                         "dtype": "bfloat16", "num_hidden_layers": len(text.layers), "rope_parameters": rope,
-                         "vocab_size": text.embed_tokens.num_embeddings, "tie_word_embeddings": True,
-                         "layer_types": ["full_attention"] * len(text.layers), "max_position_embeddings": 32768,
-                         "max_window_layers": 28, "use_sliding_window": False, "sliding_window": None,
-                         "use_cache": True, "initializer_range": 0.02, "transformers_version": "5.17.0"},
+        "text_encoder": qwen_configuration(text, "Qwen3Model"),
         "condition_encoder": {**condition.lyric_encoder.sizes.fields(), "_class_name": "AceStepConditionEncoder",
                               "num_lyric_encoder_hidden_layers": len(condition.lyric_encoder.layers),
                               "num_timbre_encoder_hidden_layers": len(condition.timbre_encoder.layers),
@@ -142,6 +155,21 @@ def configurations(model):
 
 def write_json(file, value):
     file.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+
+
+def save_planner(model, directory, tokenizer_json):
+    """A causal language model in transformers' layout, as acestep-5Hz-lm has it."""
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    write_json(directory / "config.json", qwen_configuration(model, "Qwen3ForCausalLM"))
+    write_json(directory / "generation_config.json",
+               {"_from_model_config": True, "transformers_version": "5.17.0", "use_cache": True})  # fmt: skip
+    write_json(directory / "tokenizer_config.json",
+               {"backend": "tokenizers", "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>",
+                "model_max_length": 32768, "tokenizer_class": "TokenizersBackend"})  # fmt: skip
+    (directory / "tokenizer.json").write_text(tokenizer_json)
+    tensors = renamed(model.state_dict(), QWEN)
+    write_tensors(directory / "model.safetensors", {f"model.{name}": tensor for name, tensor in tensors.items()})
 
 
 def save(model, directory, tokenizer_json):

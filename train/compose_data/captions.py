@@ -108,6 +108,12 @@ def lyric(language, text):
     return f"# Languages\n{language}\n\n# Lyric\n{text}<|endoftext|>"
 
 
+def lines(chance):
+    """Lyrics of a training song: mostly none."""
+    sung = chance.random()
+    return "" if sung < 0.7 else "[Instrumental]" if sung < 0.9 else " ".join(stranger(chance) for _ in range(3))
+
+
 def texts(chance, score, split, seconds, task="text", metas=0.7):
     """Prompt and lyrics as the product has them; each of the metas is given by a chance of `metas`."""
 
@@ -118,9 +124,8 @@ def texts(chance, score, split, seconds, task="text", metas=0.7):
     prompt_text = prompt(words, given(score.bpm), given(score.beats), given(key_of(chance, score)), seconds, task)
     if split == "test":
         return prompt_text, lyric("en", "")
-    sung = chance.random()
-    lines = "" if sung < 0.7 else "[Instrumental]" if sung < 0.9 else " ".join(stranger(chance) for _ in range(3))
-    return prompt_text, lyric(chance.choice(LANGUAGES), lines)
+    sung = lines(chance)
+    return prompt_text, lyric(chance.choice(LANGUAGES), sung)
 
 
 def corpus(scores, seed):

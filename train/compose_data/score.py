@@ -2,6 +2,7 @@
 
 Everything is a function of a seed. A test score has a combination of key, melody and chords that no training score has."""
 
+import math
 import random
 from dataclasses import dataclass, field
 from typing import Optional
@@ -11,6 +12,9 @@ CHORDS = ("piano", "organ", "strings", "guitar")
 BASSES = ("acoustic bass", "synth bass")
 KITS = ("acoustic drums", "electronic drums")
 SLOWEST, FASTEST = 60, 180
+# Of 30 seconds, in which a clock of all tempos comes round (compose_latents.clock); 5 % apart, so that none is missed by more
+# than half of that.
+BEATS = tuple(round(30 * (FASTEST / SLOWEST) ** (i / 24)) for i in range(25))
 GRID = 0.01  # seconds: notes begin at multiples, so an attack has one of four places in a frame of latents
 
 MAJOR, MINOR = (0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10)
@@ -34,7 +38,7 @@ class Note:
 class Score:
     seed: int
     seconds: float
-    bpm: int
+    bpm: int  # as asked for; what is played is `tempo`
     beats: int  # a bar: 3 or 4
     tonic: int  # 0 is C
     minor: bool
@@ -46,6 +50,11 @@ class Score:
     register: int  # of the melody: 0 low, 1, 2 high
     brightness: int  # 0 mellow, 1, 2 bright
     notes: list = field(default_factory=list)
+
+    @property
+    def tempo(self):
+        """The nearest that there is."""
+        return min((2 * beats for beats in BEATS), key=lambda tempo: abs(math.log(tempo / self.bpm)))
 
     @property
     def instruments(self):
@@ -81,7 +90,7 @@ class Writer:
 
     def __init__(self, chance, score):
         self.chance, self.score = chance, score
-        self.beat = 60 / score.bpm
+        self.beat = 60 / score.tempo
         self.scale = MINOR if score.minor else MAJOR
         self.progression = chance.choice(PROGRESSIONS[score.minor])
         self.bars = int(score.seconds / (self.beat * score.beats)) + 1
@@ -131,7 +140,7 @@ class Writer:
         arpeggio = not sustained and s.density == 2
         for bar in range(self.bars):
             first = bar * s.beats
-            pitches = sorted(self.near(tone, 57) for tone in self.chord(bar))
+            pitches = sorted(self.near(tone, 55) for tone in self.chord(bar))
             if arpeggio:
                 order = [0, 1, 2, 1]
                 for i in range(2 * s.beats):
@@ -193,7 +202,7 @@ class Writer:
 
     def write_lead(self):
         s = self.score
-        centre = (57, 64, 71)[s.register]
+        centre = (53, 60, 67)[s.register]
         phrases = [self.phrase(), self.phrase()]
         order = (0, 0, 1, 0)
         steps = [d for d in range(-14, 28) if abs(s.tonic + 36 + self.tone(d) - centre) <= 10]

@@ -1,9 +1,9 @@
 """Sound from scores, many at once, on whatever device torch has.
 
 A tone is a series of harmonics from a phase of zero, summed by the recurrence of Chebyshev's polynomials: two transcendental
-functions a sample instead of one a harmonic. Drums are recordings of synthetic strokes, the same in every song. Nothing
-is detuned, and all timbres fall off steeply: most of the energy is below a kilohertz, where the few latents a second that a
-small autoencoder has can follow the wave itself."""
+functions a sample instead of one a harmonic. Drums are recordings of synthetic strokes, the same in every song, with a pitch
+even where a real drum has noise. Nothing is detuned, and all timbres fall off steeply: most of the energy is below 750 Hz,
+where the few latents a second that a small autoencoder has can follow the wave itself."""
 
 import functools
 import math
@@ -58,10 +58,10 @@ def stroke(seconds, frequency, fall, body, noise, snap, low_pass, seed):
 @functools.cache
 def strokes():
     """[kits, drums, samples]."""
-    acoustic = [stroke(0.08, 55, 90, 1.0, 0.0, 0.01, 5, 1), stroke(0.06, 185, 40, 0.55, 0.16, 0.05, 9, 2),
-                stroke(0.01, 400, 0, 0.0, 0.05, 0.025, 5, 3)]  # fmt: skip
-    electronic = [stroke(0.14, 45, 160, 1.0, 0.0, 0.01, 5, 4), stroke(0.03, 260, 120, 0.4, 0.22, 0.08, 7, 5),
-                  stroke(0.01, 400, 0, 0.0, 0.08, 0.012, 4, 6)]  # fmt: skip
+    acoustic = [stroke(0.08, 55, 90, 1.0, 0.0, 0.01, 5, 1), stroke(0.07, 190, 60, 0.6, 0.05, 0.03, 25, 2),
+                stroke(0.018, 560, 0, 0.14, 0.02, 0.015, 15, 3)]  # fmt: skip
+    electronic = [stroke(0.14, 45, 160, 1.0, 0.0, 0.01, 5, 4), stroke(0.03, 260, 120, 0.5, 0.06, 0.04, 25, 5),
+                  stroke(0.012, 640, 0, 0.14, 0.02, 0.01, 15, 6)]  # fmt: skip
     return np.array([acoustic, electronic], np.float32)
 
 
