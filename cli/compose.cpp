@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <climits>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -240,6 +241,11 @@ void check_planner(const ComposeFlags& flags) {
     constexpr double kShortest = 10;  // of the durations that the authors' planner knows
     if (flags.duration && *flags.duration < kShortest) {
       bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration), "at least 10 s");
+    }
+    const double codes = flags.duration.value_or(0) * music::kCodesPerSecond;
+    if (std::isfinite(codes) && std::abs(codes - std::round(codes)) > 1e-6) {
+      bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration),
+               "whole fifths of a second, a code each");
     }
     if (flags.plan && !flags.planner.empty()) bad_flag("--plan", "beside --planner", "the one or the other");
     return;

@@ -204,6 +204,8 @@ class BadInput(ComposeTest):
             ("no planner", *common, "--planner-top-p", "0.5"),
             ("at least 10 s", *common, "--planner", "absent", "--duration", "5"),
             ("at least 10 s", *common, "--plan", "--duration", "5"),
+            ("10.1 s with a planner", *common, "--plan", "--duration", "10.1"),
+            ("whole fifths", *common, "--planner", "absent", "--duration", "12.30"),
             ("--plan: beside a source or codes", *common, "--plan", "--codes", "1"),
             ("--plan: no planner in", *common, "--plan"),
             ("after it", *common, "--codes", "@"),
