@@ -243,7 +243,7 @@ void check_planner(const ComposeFlags& flags) {
       bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration), "at least 10 s");
     }
     const double codes = flags.duration.value_or(0) * music::kCodesPerSecond;
-    if (std::isfinite(codes) && std::abs(codes - std::round(codes)) > 1e-6) {
+    if (std::abs(codes - std::round(codes)) > 1e-6) {
       bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration),
                "whole fifths of a second, a code each");
     }

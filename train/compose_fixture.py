@@ -7,7 +7,6 @@ pipeline's recorded songs. The format is oracle/ace_oracle.py's. Needs torch."""
 
 import argparse
 import json
-import struct
 import sys
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from compose_data import captions, score, synth  # noqa: E402
 MADE_BY = "train/compose_fixture.py: the training modules in fp32 on the CPU, which train/check_ace.py compares with diffusers"
 FRAMES_A_SECOND = 25
 CLEAR = 0.01  # of a level: what is nearer to the border of two is decided by rounding
-STORED = {torch.float32: "F32", torch.int32: "I32"}
 
 
 def cases():
@@ -55,15 +53,8 @@ class Source:
 
 def levels_apart(quantizer, x):
     """How near to the border of two levels the nearest number is, in levels."""
-    steps = torch.tensor(quantizer.levels, dtype=torch.float32) - 1
-    bound = 1 + 1 / steps
-    scaled = steps * ((torch.tanh(quantizer.project_in(x) / bound) * bound).clamp(-1, 1) + 1) / 2
+    scaled, _ = quantizer.scaled(x)
     return float((scaled - scaled.floor() - 0.5).abs().min())
-
-
-def hints_of(model, codes):
-    """Latents that a cover is led by: [1, 5 · codes, width]."""
-    return model.audio_token_detokenizer(model.audio_tokenizer.quantizer.embed(codes)).flatten(0, 1).unsqueeze(0)
 
 
 def texts_of(case, seconds):
@@ -75,8 +66,7 @@ def texts_of(case, seconds):
 def led_by(model, case, source):
     """The source latents of the song, and how long it is."""
     if "src" in case:
-        hints = hints_of(model, source.codes)
-        return hints, source.sound.shape[-1] / 48000
+        return model.hints(source.codes.unsqueeze(0)), source.sound.shape[-1] / 48000
     return model.silence_of(round(case["audio_duration"] * FRAMES_A_SECOND)), case["audio_duration"]
 
 
@@ -104,18 +94,6 @@ def record(model, tokenizer, case, source, noise_seed):
     return {**case, **known}, stages
 
 
-def write_exactly(file, tensors):
-    header, parts, at = {"__metadata__": {"format": "pt", "made_by": MADE_BY}}, [], 0
-    for name, tensor in tensors.items():
-        data = tensor.contiguous().numpy().tobytes()
-        header[name] = {"dtype": STORED[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + len(data)]}
-        parts.append(data)
-        at += len(data)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    file.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(parts))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path, help="a checkpoint in the diffusers layout")
@@ -133,7 +111,7 @@ def main():
     document = {"model": arguments.out.name, "made_by": MADE_BY, "cases": recorded}
     text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     Path(f"{arguments.out}.fixture.json").write_text(text, encoding="utf-8")
-    write_exactly(Path(f"{arguments.out}.fixture.safetensors"), tensors)
+    files.write_exactly(Path(f"{arguments.out}.fixture.safetensors"), tensors, made_by=MADE_BY)
 
 
 if __name__ == "__main__":

@@ -118,6 +118,5 @@ def songs(model, folder, jury, count):
     is_code = torch.tensor([token.startswith("<|audio_code_") for token in tokenizer.vocabulary], device=DEVICE)
     ids = written(planner, guided, unguided, is_code, -1, plans.CODES * plans.SHORTEST, TEMPERATURE)
     codes = torch.tensor(ids, device=DEVICE) - tokenizer.vocabulary["<|audio_code_0|>"]
-    hints = model.audio_token_detokenizer(model.audio_tokenizer.quantizer.embed(codes).flatten(0, 1))
-    hints = hints.reshape(count, -1, hints.shape[-1])[:, : 25 * jury.seconds]
+    hints = model.hints(codes)[:, : 25 * jury.seconds]
     return jury.heard_of(model, jury.latents(model, scores, task="cover", dcw=DCW, hints=hints), scores)

@@ -13,15 +13,15 @@ FLOOR = 0.05  # of the mean power of a band: what is quieter begins nothing
 
 
 def read_wave(path):
-    """Left, right, and the rate of a file with 16 bits; samples within ±1."""
+    """Left and right as integers of 16 bits, and the rate."""
     with wave.open(str(path), "rb") as file:
         samples = array.array("h", file.readframes(file.getnframes()))
-        return [s / 32768 for s in samples[0::2]], [s / 32768 for s in samples[1::2]], file.getframerate()
+        return samples[0::2], samples[1::2], file.getframerate()
 
 
 def mono_of(path):
     left, right, rate = read_wave(path)
-    return [(a + b) / 2 for a, b in zip(left, right)], rate
+    return [(a + b) / 65536 for a, b in zip(left, right)], rate
 
 
 def band_powers(samples, rate):

@@ -1,14 +1,13 @@
 """The music model that comes with the program: that it is found, and that its songs are what was asked for."""
 
-import array
 import json
 import math
 import unittest
-import wave
 
 import program
 import tempo
 from program import DATA, ROOT, ProgramTest
+from tempo import read_wave
 
 MODEL = ROOT / "models/assay-mini-compose"
 PROMPT = "cheerful music with piano, acoustic bass and drums"
@@ -16,13 +15,6 @@ LINE = b"assay: no --model: assay-mini-compose, the small one that comes with th
 MAJOR = (0, 2, 4, 5, 7, 9, 11)
 NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 EVERY = 12  # samples of which one is kept to hear pitches by: 4 kHz
-
-
-def read_wave(path):
-    """Left and right as integers, and the rate."""
-    with wave.open(str(path), "rb") as file:
-        samples = array.array("h", file.readframes(file.getnframes()))
-        return samples[0::2], samples[1::2], file.getframerate()
 
 
 def lowered(left, right, rate):

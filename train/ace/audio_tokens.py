@@ -18,12 +18,16 @@ class Quantizer(nn.Module):
         self.levels = levels
         self.project_in, self.project_out = nn.Linear(width, len(levels)), nn.Linear(len(levels), width)
 
-    def digits(self, x):
-        """[..., levels]: which level, by rounding that passes gradients on as if it did not round."""
+    def scaled(self, x):
+        """[..., levels]: where between the levels, from 0 to the steps that there are; and these."""
         steps = torch.tensor(self.levels, device=x.device, dtype=torch.float32) - 1
         bound = 1 + 1 / steps
         squashed = (torch.tanh(self.project_in(x) / bound) * bound).clamp(-1, 1)
-        scaled = steps * (squashed + 1) / 2
+        return steps * (squashed + 1) / 2, steps
+
+    def digits(self, x):
+        """[..., levels]: which level, by rounding that passes gradients on as if it did not round."""
+        scaled, steps = self.scaled(x)
         return scaled + (torch.floor(scaled + 0.5) - scaled).detach(), steps
 
     def forward(self, x):

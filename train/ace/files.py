@@ -38,12 +38,17 @@ def read_tensors(file):
 
 def write_tensors(file, tensors):
     """In bf16; names in order."""
-    header, parts, at = {"__metadata__": {"format": "pt"}}, [], 0
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().to("cpu", torch.bfloat16).contiguous()
-        # numpy has no bf16: the same bits as 16-bit integers.
-        data = tensor.view(torch.int16).numpy().tobytes()
-        header[name] = {"dtype": "BF16", "shape": list(tensor.shape), "data_offsets": [at, at + len(data)]}
+    write_exactly(file, {name: tensors[name].detach().to("cpu", torch.bfloat16) for name in sorted(tensors)})
+
+
+def write_exactly(file, tensors, **metadata):
+    """As they are, in the order given."""
+    names = {kind: name for name, kind in TYPES.items()}
+    header, parts, at = {"__metadata__": {"format": "pt", **metadata}}, [], 0
+    for name, tensor in tensors.items():
+        # numpy has no bf16: the same bits as bytes.
+        data = tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        header[name] = {"dtype": names[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + len(data)]}
         parts.append(data)
         at += len(data)
     text = json.dumps(header, separators=(",", ":")).encode()
@@ -73,6 +78,11 @@ class Ace(torch.nn.Module):
         text = self.text_encoder(text_ids)
         lyrics = self.text_encoder.rows(lyric_ids)
         return self.condition_encoder(text, lyrics, self.silence[:, :750], text_present, lyric_present)
+
+    def hints(self, codes):
+        """Latents [songs, frames, 64] that audio codes [songs, codes] tell."""
+        embedded = self.audio_tokenizer.quantizer.embed(codes)
+        return self.audio_token_detokenizer(embedded.flatten(0, 1)).reshape(len(codes), -1, 64)
 
     def silence_of(self, frames):
         """Repeated where a song is longer."""
