@@ -1,6 +1,6 @@
 """Trains assay-mini-compose, a small ACE-Step 1.5, from scratch on one GPU and writes it in the diffusers layout.
 
-usage: python3 train/compose.py OUT [--minutes M] [--until STAGE] [--seed S] [--smoke]
+usage: python3 train/compose.py OUT [--minutes M] [--until STAGE] [--vae MODEL_DIR] [--seed S] [--smoke]
 
 OUT/model          the checkpoint: text encoder, condition encoder, transformer, audio tokenizer and detokenizer, VAE
 OUT/model/planner  the language model that writes metadata and audio codes
@@ -8,10 +8,10 @@ OUT/metrics.json   what every stage reached, and how well songs follow captions 
 OUT/train.log      what was printed
 OUT/state          what every finished stage left; a run that finds them goes on after the last one
 
-M minutes (23.5) are this run's, up to and with the stage it is to end with. Stages, with their share: vae 0.34, the
-autoencoder; latents 0.10, of many songs; codes 0.02, audio codes for them; dit 0.32, the diffusion transformer with its text
-and condition encoders; student 0.09, of its guided steps; planner 0.05 (compose_planner.py); evaluation 0.08, with the
-training of the detectors. In three runs: --minutes 9 --until vae; --minutes 9.3 --until dit; --minutes 6. Needs torch alone.
+M minutes (23.5) are this run's, up to and with the stage it is to end with. Stages, with their share: vae 0.33, the
+autoencoder; latents 0.09, of many songs; codes 0.02, audio codes for them; dit 0.38, the diffusion transformer with its text
+and condition encoders, before which come the detectors; student 0.08, of its guided steps; planner 0.04
+(compose_planner.py); evaluation 0.06. In three runs: --minutes 9 --until vae; --minutes 9.3 --until dit; --minutes 6. Needs torch alone.
 
 The budget, for one H200 (990 TFLOP/s dense in bf16; convolutions of 128 channels and small products reach a tenth to a fifth
 of it; memory 4.8 TB/s):
@@ -25,6 +25,7 @@ torch.compile (Snake only) and CUDA graphs are tried first and left alone where 
 
 import argparse
 import copy
+import hashlib
 import json
 import subprocess
 import sys
@@ -51,7 +52,7 @@ from captured_steps import DEVICE, LOG, say  # noqa: E402
 from compose_data import captions, score  # noqa: E402
 from compose_tools import Run, rounded  # noqa: E402
 
-SHARES = {"vae": 0.34, "latents": 0.10, "codes": 0.02, "dit": 0.32, "student": 0.09, "planner": 0.05, "evaluation": 0.08}
+SHARES = {"vae": 0.33, "latents": 0.09, "codes": 0.02, "dit": 0.38, "student": 0.08, "planner": 0.04, "evaluation": 0.06}
 VOCABULARY = 1024
 LEVELS = (8, 5, 5, 5)  # 1,000 audio codes, few enough that a planner sees each of them often
 
@@ -64,7 +65,7 @@ def new_model():
     dit = Sizes(hidden=192, inner=368, heads=6, kv_heads=2, head_dim=32, window=64)
     codes = Sizes(hidden=96, inner=128, heads=3, kv_heads=1, head_dim=32)
     model = files.Ace(TextEncoder(text, 2, VOCABULARY), ConditionEncoder(condition, 1, 1, text.hidden),
-                      Dit(dit, 4, condition.hidden), AudioTokenizer(codes, 1, LEVELS), AudioDetokenizer(codes, 1),
+                      Dit(dit, 4, condition.hidden, patch=1), AudioTokenizer(codes, 1, LEVELS), AudioDetokenizer(codes, 1),
                       Vae((1, 1, 1, 1, 1), 80), torch.zeros(1, 750, 64))  # fmt: skip
     for part, layers in ((model.text_encoder, 2), (model.condition_encoder, 1), (model.transformer, 4),
                          (model.audio_tokenizer, 1), (model.audio_token_detokenizer, 1)):  # fmt: skip
@@ -176,6 +177,7 @@ def parse():
     parser.add_argument("out", type=Path)
     parser.add_argument("--minutes", type=float, default=23.5, help="of this run")
     parser.add_argument("--until", choices=SHARES, default="evaluation", help="the stage to end with")
+    parser.add_argument("--vae", type=Path, help="a model whose autoencoder is taken as it is")
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--commit", default="", help="the tree's commit, for the record")
     parser.add_argument("--probe-graphs", action="store_true", help=argparse.SUPPRESS)
@@ -199,7 +201,7 @@ def main():
     tokenizer = train_tokenizer(run)
     say(f"tokenizer of {len(tokenizer)} tokens, {time.time() - begin:.0f} s")
     try:
-        compose(model, tokenizer, stages, run)
+        compose(model, tokenizer, stages, run, arguments.vae)
     except EndOfRun:
         pass
     figures = {"seed": run.seed, "commit": arguments.commit, "weights": weights, "stages": stages.found}
@@ -220,11 +222,19 @@ def plan(model, stages, run, graphs):
         stages.found["planner"] = {"failed": type(error).__name__}
 
 
-def compose(model, tokenizer, stages, run):
-    """All stages; the model is written before the student's too, so that there is one early."""
+def taken(directory, model, run):
+    """The autoencoder of a model that is there, and what it is worth for the songs of today."""
+    model.vae.load_state_dict(files.load(directory).vae.state_dict())
+    found = compose_vae.judge(model.vae, run)
+    return {"sha256": hashlib.sha256((directory / "vae" / files.DIFFUSERS).read_bytes()).hexdigest(), **found}
+
+
+def compose(model, tokenizer, stages, run, given=None):
+    """All stages; the model is written before the student's too, so that there is one early. `given`: whose autoencoder is
+    taken."""
 
     def vae():
-        found = compose_vae.train(model.vae, run)
+        found = compose_vae.train(model.vae, run) if given is None else taken(given, model, run)
         rounded(model.vae)
         model.silence.copy_(compose_latents.clock())
         return found, None
@@ -233,8 +243,13 @@ def compose(model, tokenizer, stages, run):
         bank = compose_latents.build(model.vae, tokenizer, run)
         return {"songs": len(bank.latents)}, bank.state()
 
+    def hear(composer):
+        listened_to = copy.deepcopy(model)
+        adopt(listened_to, composer)
+        say(f"as it is now: {jury.quick(listened_to, 1 if run.smoke else 96)}")
+
     def dit():
-        composer, found = compose_dit.train(compose_dit.Composer(model), bank, run, graphs)
+        composer, found = compose_dit.train(compose_dit.Composer(model), bank, run, graphs, hear)
         adopt(model, composer)
         return found, None
 
@@ -246,10 +261,10 @@ def compose(model, tokenizer, stages, run):
     stages.expect("dit")
     graphs = graphs_work()
     say("CUDA graphs:", graphs)
+    jury = compose_eval.Jury(tokenizer, run.seed, model.vae, **({"songs": 2, "steps": 2, "seconds": 1} if run.smoke else {}))
     stages("dit", model, dit)
     files.save(model, run.out / "model", tokenizer.json())
     stages.expect("student")
-    jury = compose_eval.Jury(tokenizer, run.seed, model.vae, **({"songs": 2, "steps": 2, "seconds": 1} if run.smoke else {}))
     stages("student", model, lambda: (train_student(model, jury, bank, run, graphs), None))
     files.save(model, run.out / "model", tokenizer.json())
     plan(model, stages, run, graphs)

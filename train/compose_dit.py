@@ -101,11 +101,11 @@ class Average:
             torch._foreach_add_(self.pairs[0], self.pairs[1], alpha=weight)
 
 
-def optimize(composer, course, inputs, compute, rate, graphs, name, count):
-    """Steps while the course lasts; the averaged model."""
+def optimize(composer, course, inputs, compute, rate, graphs, name, count, hear=None):
+    """Steps while the course lasts; the averaged model. `hear` is told the average so far, four times on the way."""
     parameters = [p for p in composer.parameters() if p.requires_grad]
     optimizer, average = adam(parameters), Average(composer)
-    stepper, losses = stepper_of(parameters, compute, graphs), []
+    stepper, losses, heard = stepper_of(parameters, compute, graphs), [], 0.2
     for step in course:
         set_rate(optimizer, course.rate(rate, 300))
         losses.append(stepper(inputs()))
@@ -116,6 +116,9 @@ def optimize(composer, course, inputs, compute, rate, graphs, name, count):
             mean = float(torch.stack(losses[-200:]).mean())
             losses = losses[-200:]
             say(f"{name} {step} {course.done:.2f}: loss {mean:.4f}, {course.pace(count):.0f} songs a second")
+        if hear and course.done > heard:
+            hear(average.model)
+            heard += 0.2
     return average.model, float(torch.stack(losses[-200:]).mean())
 
 
@@ -124,11 +127,11 @@ def unused(composer):
     composer.condition_encoder.timbre_encoder.special_token.requires_grad_(False)
 
 
-def train(composer, bank, run, graphs):
+def train(composer, bank, run, graphs, hear):
     count, course = 4 if run.smoke else 96, run.course("dit", 4)
     unused(composer)
     average, loss = optimize(composer, course, lambda: flow_inputs(bank, count), lambda *b: flow_loss(composer, *b), 1e-3,
-                             graphs, "dit", count)  # fmt: skip
+                             graphs, "dit", count, hear)  # fmt: skip
     return average, {"steps": course.step, "loss": round(loss, 4)}
 
 

@@ -145,11 +145,12 @@ def bin_tempo(index):
 
 
 def truth(scores):
-    """Beats a minute, key number, and which instruments are there."""
+    """Beats a minute as asked for and as played, key number, and which instruments are there."""
     names = [{name.split()[-1] for name in s.instruments} for s in scores]
     there = torch.tensor([[float(name in song) for name in INSTRUMENTS] for song in names])
     bpm = torch.tensor([float(s.bpm) for s in scores])
-    return {"bpm": bpm.to(DEVICE), "key": torch.tensor([2 * s.tonic + s.minor for s in scores], device=DEVICE), "there": there.to(DEVICE)}
+    tempo = torch.tensor([s.tempo for s in scores])
+    return {"bpm": bpm.to(DEVICE), "tempo": tempo.to(DEVICE), "key": torch.tensor([2 * s.tonic + s.minor for s in scores], device=DEVICE), "there": there.to(DEVICE)}
 
 
 def train_detectors(features, answers, steps):
@@ -160,7 +161,7 @@ def train_detectors(features, answers, steps):
         set_rate(optimizer, 1e-3 * (1 - step / steps))
         some = torch.randint(songs, (64,), device=DEVICE)
         tempo, key, there = detectors({k: v[some] for k, v in features.items()})
-        loss = (F.cross_entropy(tempo, tempo_bin(answers["bpm"][some]), label_smoothing=0.1)
+        loss = (F.cross_entropy(tempo, tempo_bin(answers["tempo"][some]), label_smoothing=0.1)
                 + F.cross_entropy(key, answers["key"][some]) + F.binary_cross_entropy_with_logits(there, answers["there"][some]))  # fmt: skip
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

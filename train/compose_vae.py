@@ -18,6 +18,7 @@ from compose_data import score, synth
 from compose_tools import adam, clip, set_rate, synchronize
 
 POSTERIOR = 0.1
+SECONDS = 8  # of a song in the pool
 WINDOWS = (256, 512, 1024, 2048, 4096)
 TYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 
@@ -179,7 +180,7 @@ def evaluate(vae, pool):
 
 def train(vae, run):
     """Trains, folds the norm in, and reports on held-out songs."""
-    count, frames, songs, seconds = (1, 4, 1, 1) if run.smoke else (24, 40, 512, 8)
+    count, frames, songs, seconds = (1, 4, 1, 1) if run.smoke else (24, 40, 512, SECONDS)
     norm, pool = LatentNorm().to(DEVICE), SoundPool(songs, seconds, run.seed)
     compose_start.start(vae.to(DEVICE), pool.clips(count, frames))
     say(f"vae: begins with {float(decibels_by(vae, norm, pool.clips(count, frames)).mean()):.2f} dB")
@@ -203,6 +204,12 @@ def train(vae, run):
     vae.eval()
     recalibrate(vae, norm, pool)
     fold(vae, norm)
-    found = evaluate(vae, SoundPool(1 if run.smoke else 128, seconds, run.seed, "test"))
+    return {"steps": course.step, **judge(vae, run)}
+
+
+def judge(vae, run):
+    """By songs of the test split."""
+    seconds = 1 if run.smoke else SECONDS
+    found = evaluate(vae.eval(), SoundPool(1 if run.smoke else 128, seconds, run.seed, "test"))
     say("vae:", found)
-    return {"steps": course.step, **found}
+    return found

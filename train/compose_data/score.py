@@ -12,10 +12,10 @@ CHORDS = ("piano", "organ", "strings", "guitar")
 BASSES = ("acoustic bass", "synth bass")
 KITS = ("acoustic drums", "electronic drums")
 SLOWEST, FASTEST = 60, 180
-# Of 30 seconds, in which a clock of all tempos comes round (compose_latents.clock); 5 % apart, so that none is missed by more
-# than half of that.
-BEATS = tuple(round(30 * (FASTEST / SLOWEST) ** (i / 24)) for i in range(25))
-GRID = 0.01  # seconds: notes begin at multiples, so an attack has one of four places in a frame of latents
+FRAME = 0.04  # seconds of a frame of latents
+# A beat in frames. Beats so fall on frames, or on frames and midway between in turn; no tempo is missed by more than 4.5 %, and
+# 60, 100, 120 and 150 beats a minute are there themselves.
+BEATS = (8.5, 9, 9.5, 10, 10.5, 11, 12, 12.5, *range(13, 26))
 
 MAJOR, MINOR = (0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10)
 # Degrees of the scale, a chord a bar. Every one begins at home and leads back to it, so that the key can be heard.
@@ -52,9 +52,13 @@ class Score:
     notes: list = field(default_factory=list)
 
     @property
+    def beat_frames(self):
+        """A beat in frames of latents: the nearest that there is to what is asked for."""
+        return min(BEATS, key=lambda beat: abs(math.log(beat * self.bpm * FRAME / 60)))
+
+    @property
     def tempo(self):
-        """The nearest that there is."""
-        return min((2 * beats for beats in BEATS), key=lambda tempo: abs(math.log(tempo / self.bpm)))
+        return 60 / (self.beat_frames * FRAME)
 
     @property
     def instruments(self):
@@ -85,6 +89,12 @@ def cast(chance, seed, seconds):
                  chance.randrange(3))  # fmt: skip
 
 
+def onset(beats, beat):
+    """When a note begins, in halves of a frame: so many beats of `beat` frames after the beginning, or up to a quarter of a
+    frame from there. An attack has one of two places in a frame, which a transformer can tell apart."""
+    return math.floor(2 * beats * beat + 0.5 + 1e-6)
+
+
 class Writer:
     """Fills a score with notes."""
 
@@ -97,7 +107,7 @@ class Writer:
 
     def add(self, beat, length, pitch, loudness, instrument):
         """Beats from the beginning."""
-        start = round(beat * self.beat / GRID) * GRID
+        start = onset(beat, self.score.beat_frames) * FRAME / 2
         if start < self.score.seconds - 0.05:
             self.score.notes.append(Note(start, length * self.beat, pitch, loudness, instrument))
 
