@@ -42,6 +42,9 @@ from compose_tools import Course, adam, clip, rounded, set_rate  # noqa: E402
 
 SIZES = Sizes(hidden=128, inner=320, heads=4, kv_heads=2, head_dim=32)
 LAYERS = 3
+# What a nat of the metadata's mean loss counts beside one of the codes': a wrong tempo is heard all through a song, and a song's codes
+# are known only roughly anyway.
+METADATA = 20.0
 CODES_FILE, FOUND_FILE = "state/planner_codes.pt", "state/planner.json"
 
 
@@ -129,15 +132,20 @@ def new_planner(vocabulary):
     return planner.to(DEVICE)
 
 
+def cost(losses):
+    """Of metadata and of codes together."""
+    return (METADATA * losses[0] + losses[1]) / (METADATA + 1)
+
+
 def loss_of(planner, ids, bounds):
-    """Of all tokens of the answers; and that of metadata and of codes."""
+    """What is minimized; of it the mean over the answers' metadata and over their codes."""
     logits = planner.logits(planner.hidden(ids))[:, :-1]
     each = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none").view(len(ids), -1)
     place = torch.arange(1, ids.shape[1], device=ids.device)
     begin, codes, end = (bounds[:, i : i + 1] for i in range(3))
-    parts = [(place >= first) & (place < last) for first, last in ((begin, end), (begin, codes), (codes, end))]
-    total, metadata, codes = ((each * part).sum() / part.sum().clamp_min(1) for part in parts)
-    return total, torch.stack([metadata, codes]).detach()
+    parts = [(place >= first) & (place < last) for first, last in ((begin, codes), (codes, end))]
+    metadata, codes = ((each * part).sum() / part.sum().clamp_min(1) for part in parts)
+    return cost([metadata, codes]), torch.stack([metadata, codes]).detach()
 
 
 @torch.no_grad()
@@ -166,9 +174,9 @@ def train(planner, rows, first_withheld, course, graphs, at_once):
             losses = losses[-200:]
             say(f"planner {step} {course.done:.2f}: metadata {training[0]:.3f}, codes {training[1]:.3f}; "
                 f"withheld {withheld[0]:.3f}, {withheld[1]:.3f}; {course.pace(at_once):.0f} rows a second")  # fmt: skip
-            if float(withheld.sum()) < least:
-                least, best = float(withheld.sum()), copy.deepcopy(average.model.state_dict())
-    if float(withheld_losses(average.model, rows, first_withheld).sum()) > least:
+            if float(cost(withheld)) < least:
+                least, best = float(cost(withheld)), copy.deepcopy(average.model.state_dict())
+    if float(cost(withheld_losses(average.model, rows, first_withheld))) > least:
         average.model.load_state_dict(best)
     return average.model
 

@@ -10,8 +10,8 @@ OUT/train.log          what was printed
 train/make_dictionary.py must have written decide_data/dictionary.txt.gz, and train/make_vectors.py decide_data/vectors.npz. M
 minutes are for everything.
 
-Three stages: all weights on generated data (decide_data), with the next token of the texts as a second task, the embedding
-from what word_vectors.py knows; an adapter and the head on the base as bf16 rounded it; the temperature on development's
+Three stages: all weights on generated data (decide_data), with the next token of the texts as a second task and the names of
+options as a third, the embedding from what word_vectors.py knows; an adapter and the head on the base as bf16 rounded it; the temperature on development's
 questions, whose phrases, names and things training never saw, and on calibration.jsonl, hand-written ones. Needs torch,
 transformers >= 5.17, peft, tokenizers.
 """
@@ -39,7 +39,7 @@ import hybrid  # noqa: E402
 import kev_files  # noqa: E402
 from captured_steps import DEVICE, LOG, Stepper, say  # noqa: E402
 from decide_data.dictionary import dictionary  # noqa: E402
-from decide_data.samples import sample  # noqa: E402
+from decide_data.samples import OPEN, sample  # noqa: E402
 from decide_data.vectors import vectors  # noqa: E402
 from hybrid import Hybrid  # noqa: E402
 from optimizers import Muon  # noqa: E402
@@ -154,9 +154,34 @@ def language_loss(model, hidden, ids, last):
     return F.cross_entropy(predicted.float(), ids.gather(1, places + 1).flatten())
 
 
-def losses(model, head, batch, blank, dropout, language_weight, rate):
+NAMED = 2  # options of a row that are to name themselves
+
+
+def naming_loss(model, hidden, batch, option):
+    """A third task, of rows that are read word by word: an option's end is to name its option, and the decision the right one, by
+    its first token and its last. Both then speak of names in the embedding's own terms, and to find a name again is all that is
+    left to learn; from answers alone that begins late or never. `option`: the id that begins one."""
+    ids, ends, target, last, exact = batch
+    first = (ids == option).int().argmax(1, keepdim=True) + 1
+    begins, there = torch.cat([first, ends[:, :-1] + 2], 1), target >= 0
+    some = torch.multinomial(there.float(), NAMED, replacement=True)
+    right = target.argmax(1, keepdim=True)
+    chosen = torch.cat([some, right], 1)
+    places = torch.cat([ends.gather(1, some), last.unsqueeze(1)], 1)
+    read = hidden.gather(1, places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])).flatten(0, 1)
+    with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
+        predicted = F.linear(read, model.embed_tokens.weight)
+    guessed = F.log_softmax(predicted.float(), -1)
+    total = 0
+    for names in (begins.gather(1, chosen), ends.gather(1, chosen) - 1):
+        wanted = ids.gather(1, names).flatten().unsqueeze(1)
+        total = total - guessed.gather(1, wanted).view(len(ids), -1)
+    return (total.mean(1) * exact).sum() / exact.sum().clamp_min(1)
+
+
+def losses(model, head, batch, blank, dropout, language_weight, rate, option=None):
     """The loss to minimize; of its parts the decisions' alone, and the share of right answers. `language_weight`: a tensor of
-    one number, or None."""
+    one number, or None; `option` for the third task."""
     ids, ends, target, last, exact = batch
     seen = blotted(ids, exact, blank, rate)
     with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
@@ -166,7 +191,8 @@ def losses(model, head, batch, blank, dropout, language_weight, rate):
     right = (logits.argmax(-1) == target.argmax(-1)).float().mean()
     if language_weight is None:
         return loss, loss.detach(), right
-    return loss + language_weight * language_loss(model, hidden, ids, last), loss.detach(), right
+    others = language_loss(model, hidden, ids, last) + naming_loss(model, hidden, batch, option)
+    return loss + language_weight * others, loss.detach(), right
 
 
 def stepper_of(parameters, compute, graphs):
@@ -208,7 +234,7 @@ def probe(mode, tokens):
     loss = exact(batches[0])[0].item()
     norm = torch.stack([p.grad.norm() for p in parameters]).norm().item()
     weight = torch.tensor(0.1, device=DEVICE)
-    whole = stepper_of(parameters, lambda b: losses(model, head, b, 0, 0.1, weight, 0.2), graphs)
+    whole = stepper_of(parameters, lambda b: losses(model, head, b, 0, 0.1, weight, 0.2, 0), graphs)
     for batch in batches * 2:
         whole(batch)
     torch.cuda.synchronize()
@@ -260,17 +286,17 @@ def optimizers_for(model, head, parameters, rate, decay, muon):
 class Plan:
     """How a stage is trained."""
 
-    def __init__(self, seconds, rate, warmup, dropout, language, blots, decay=0.1, muon=True, graphs=False):
+    def __init__(self, seconds, rate, warmup, dropout, language, blots, decay=0.1, muon=True, graphs=False, option=None):
         self.seconds, self.rate, self.warmup, self.dropout, self.blots = seconds, rate, warmup, dropout, blots
         self.language = language  # weight of the next token at the beginning and at the end, or None
-        self.decay, self.muon, self.graphs = decay, muon, graphs
+        self.decay, self.muon, self.graphs, self.option = decay, muon, graphs, option
 
 
 def train(model, head, producer, blank, parameters, plan):
     """On a cosine over the time that there is."""
     optimizers = optimizers_for(model, head, parameters, plan.rate, plan.decay, plan.muon)
     language = None if plan.language is None else torch.tensor(plan.language[0], device=DEVICE)
-    stepper = stepper_of(parameters, lambda b: losses(model, head, b, blank, plan.dropout, language, plan.blots), plan.graphs)
+    stepper = stepper_of(parameters, lambda b: losses(model, head, b, blank, plan.dropout, language, plan.blots, plan.option), plan.graphs)
     start, step, tokens, shown, wait, means = time.time(), 0, 0, 0.0, 0.0, []
     model.train()
     while True:
@@ -565,7 +591,8 @@ def main():
     parameters = [*model.parameters(), *head.parameters()]
     seconds = max(5.0 if arguments.smoke else 30.0, arguments.minutes * 60 - (time.time() - begin) - arguments.adapter_seconds - RESERVE)
     muon = arguments.optimizer == "muon"
-    steps = train(model, head, producer, blank, parameters, Plan(seconds, arguments.rate, 300, 0.1, (0.3, 0.05), 0.2, muon=muon, graphs=graphs))
+    plan = Plan(seconds, arguments.rate, 300, 0.1, (0.3, 0.05), 0.2, muon=muon, graphs=graphs, option=encoder.open)
+    steps = train(model, head, producer, blank, parameters, plan)
     hybrid.fuse(False)
     if not arguments.resume:
         model.embed_tokens = model.embed_tokens.plain()
@@ -596,7 +623,8 @@ def release(out, model, head, encoder, tokenizer, facts, arguments):
     found = {"temperature": temperature, **facts}
     say(f"temperature {temperature}")
     weights = save_head(head, out / "run", temperature, facts)
-    for name, rows in (("calibration", calibration), ("dev", dev), ("test", suite_rows(encoder, arguments.suite)),
+    open_kinds = list(data.evaluation_rows(encoder, [sample(i, "dev", OPEN) for i in range(400)]))
+    for name, rows in (("calibration", calibration), ("dev", dev), ("dev of what the test has none of", open_kinds), ("test", suite_rows(encoder, arguments.suite)),
                        ("everyday", suite_rows(encoder, arguments.everyday))):  # fmt: skip
         evaluate(name, model, head, encoder, rows, temperature, found)
     records, _ = fixture(out, tokenizer, weights, temperature, 6 if arguments.smoke else 48, arguments.everyday)

@@ -17,7 +17,7 @@ LONGEST = 512
 STEP = 32
 MOST_OPTIONS = 12
 # Families whose every word counts: no word of theirs is blotted out.
-EXACT = {"binding", "opposites", "statuses", "limits", "rankings", "punctuality", "defining", "relations", "kinds", "subject_fields", "domains", "gaps", "neighbouring",
+EXACT = {"binding", "recital", "opposites", "statuses", "limits", "rankings", "punctuality", "defining", "relations", "kinds", "subject_fields", "domains", "gaps", "neighbouring",
          "mentioned", "rule", "table", "calendar", "tiers", "fields", "warranty", "copying", "duties", "places", "events", "agreement", "lexical", "plain_numbers",
          "states_of_things"}  # fmt: skip
 

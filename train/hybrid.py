@@ -72,6 +72,11 @@ class FullAttention(nn.Module):
         self.o_proj = nn.Linear(self.heads * self.size, c.hidden_size, bias=False)
         self.q_norm, self.k_norm = OffsetNorm(self.size, c.rms_norm_eps), OffsetNorm(self.size, c.rms_norm_eps)
 
+    def look_for_likes(self):
+        query = self.q_proj.weight.view(self.heads, 2 * self.size, -1)
+        key = self.k_proj.weight.view(self.kv_heads, self.size, -1)
+        query[:, : self.size] = key.repeat_interleave(self.heads // self.kv_heads, 0)
+
     def forward(self, x, cos, sin):
         batch, length, _ = x.shape
         query, gate = self.q_proj(x).view(batch, length, self.heads, 2 * self.size).chunk(2, -1)
@@ -175,6 +180,14 @@ class LinearAttention(nn.Module):
         self.norm = GatedNorm(self.value_size, c.rms_norm_eps)
         self.out_proj = nn.Linear(values, c.hidden_size, bias=False)
 
+    def look_for_likes(self):
+        keys = self.sizes[0]
+        self.in_proj_qkv.weight[:keys] = self.in_proj_qkv.weight[keys : 2 * keys]
+        taps = self.conv1d.weight[:, 0]
+        taps *= 0.2
+        taps[:, -1] += 1
+        taps[keys : 2 * keys, -2:] += torch.tensor([1.0, -1.0])
+
     def forward(self, x):
         batch, length, _ = x.shape
         mixed = F.pad(self.in_proj_qkv(x), (0, 0, self.width - 1, 0))
@@ -251,6 +264,18 @@ class Hybrid(nn.Module):
             if parameter.ndim == 2:
                 deep = name.endswith(("o_proj.weight", "out_proj.weight", "down_proj.weight"))
                 nn.init.normal_(parameter, std=0.02 / (2 * len(self.layers)) ** 0.5 if deep else 0.02)
+        self.recalling()
+
+    @torch.no_grad()
+    def recalling(self):
+        """Queries begin equal to keys, so that a token looks for its own kind, and in linear attention a key is that of the token
+        before: what is asked for again brings back what followed it. From random weights that is found late or never (arXiv
+        2305.09828; of recurrent layers, arXiv 2410.11135)."""
+        for layer in self.layers:
+            if layer.full:
+                layer.self_attn.look_for_likes()
+            else:
+                layer.linear_attn.look_for_likes()
 
     def angles(self, length, device):
         rope = self.sizes.rope_parameters

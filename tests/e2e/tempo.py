@@ -8,7 +8,7 @@ import wave
 HOP = 0.01  # seconds
 EDGES = (150, 400, 1000, 3000)  # Hz, of the bands that onsets are looked for in
 SLOWEST, FASTEST = 60, 180  # beats a minute
-NEARLY = 0.85
+USUAL, OCTAVES = 0.5, 0.9  # seconds of the beat that listeners prefer, and how wide that preference is
 FLOOR = 0.05  # of the mean power of a band: what is quieter begins nothing
 
 
@@ -59,20 +59,17 @@ def autocorrelation(values, lag):
 
 
 def tempo(samples, rate):
-    """Beats a minute: the shortest lag at which onsets of all bands together repeat nearly as much as at any; what repeats after
-    a beat also does after two."""
+    """Beats a minute: the lag at which onsets of all bands together repeat most, by how likely listeners tap at it. What repeats
+    after a beat also does after two, and the ear settles near 120 (Ellis, Beat tracking by dynamic programming, 2007, section
+    3.2: a bell curve over the octaves)."""
     bands = [onset_strength(power) for power in band_powers(samples, rate)]
     powers = [max(autocorrelation(band, 0), 1e-12) for band in bands]
-    shortest, longest = round(60 / FASTEST / HOP), round(60 / SLOWEST / HOP)
-    strength = {
-        lag: sum(autocorrelation(band, lag) / power for band, power in zip(bands, powers)) for lag in range(shortest, longest + 1)
-    }
-    enough = NEARLY * max(strength.values())
-    first = next(lag for lag, value in strength.items() if value >= enough)
-    # From the shoulder up to the top.
-    while strength.get(first + 1, -math.inf) > strength[first]:
-        first += 1
-    return 60 / HOP / first
+
+    def strength(lag):
+        repeats = sum(autocorrelation(band, lag) / power for band, power in zip(bands, powers))
+        return repeats * math.exp(-0.5 * (math.log2(lag * HOP / USUAL) / OCTAVES) ** 2)
+
+    return 60 / HOP / max(range(round(60 / FASTEST / HOP), round(60 / SLOWEST / HOP) + 1), key=strength)
 
 
 def is_near(found, wanted):

@@ -159,14 +159,28 @@ def stated(world, pairs, facts):
     return texts.joined(world, lines, 0.2)
 
 
-def binding(world):
+def retold(world, pairs, facts, times):
+    """The facts over and over, in another order and other words each time: what comes next can be read off what was said."""
+    told = []
+    for _ in range(times):
+        plain = world.chance(0.4)
+        told += [f"{a}: {b}" if plain else filled(world, facts, a, b, c) for a, b, c in world.sample(pairs, len(pairs))]
+    return world.pick([". ", "; ", "\n", ", "]).join(told)
+
+
+def recital(world):
+    """As `binding`, of facts that are told more than once."""
+    return binding(world, world.pick([2, 3, 3, 4, 4, 5]), world.pick([2, 2, 3]))
+
+
+def binding(world, count=None, times=1):
     """Some facts of one relation, and questions from either side."""
     kind_a, kind_b, facts, ask_b, ask_a, ask = world.pick(RELATIONS)
-    count = world.pick([1, 2, 2, 3, 3, 4, 5])
+    count = count or world.pick([1, 2, 2, 3, 3, 4, 5])
     people, found = values(kind_a)(world, count + 1), values(kind_b)(world, count + 1)
     pairs = [(a, *b) if isinstance(b, tuple) else (a, b, "") for a, b in zip(people, found)]
     stray = pairs.pop()
-    state = stated(world, pairs, facts)
+    state = stated(world, pairs, facts) if times == 1 else retold(world, pairs, facts, times)
     extra = [stray] if count == 1 or world.chance(0.25) else []
     questions = []
     for _ in range(world.pick([1, 2, 3])):
