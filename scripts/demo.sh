@@ -25,7 +25,7 @@ done
 
 cat << 'END'
 
-Eight seconds of music by the small ACE-Step model that comes with the program, from text to FLAC. It was trained
+Eight seconds of music, at 120 beats a minute in C major, by the small ACE-Step model that comes with the program. It was trained
 on synthetic tunes; models/assay-mini-compose/README.md says what it is worth.
 
 END

@@ -143,7 +143,7 @@ class Songs(ProgramTest):
             words = f"{'happy' if 'major' in key else 'sad'} music with piano, bass and drums, {key}, {bpm} bpm"
             song = self.compose("--prompt", words, "--plan", "--duration", "10", "--seed", i, "--steps", "1", out=f"{i}.wav")[1]
             right += [abs(song["bpm"] / bpm - 1) <= 0.05, song["key"] == key]
-        self.assertGreaterEqual(sum(right), 9, right)
+        self.assertGreaterEqual(sum(right), 11, right)
 
     def test_a_cover_keeps_the_harmony(self):
         """The source's tones are more like the cover's than like those of a song in a far key."""
