@@ -76,6 +76,7 @@ struct ComposeFlags {
   double cover_noise = 0;
   bool plan = false;
   std::string planner;
+  bool metadata_only = false;
   std::optional<double> planner_guidance;
   std::optional<double> planner_temperature;
   std::optional<double> planner_top_p;
@@ -154,9 +155,14 @@ void add_run_flags(CLI::App& command, ComposeFlags& flags) {
       "comes with the program");
   command.add_flag("--plan", flags.plan, "Metadata and codes by the model's own planner, its folder planner");
   command.add_option("--planner", flags.planner, "The same by the language model in this directory");
-  command.add_option("--planner-guidance", flags.planner_guidance, "Of the planner; 2 without it");
-  command.add_option("--planner-temperature", flags.planner_temperature, "Of the planner; 0.85 without it");
-  command.add_option("--planner-top-p", flags.planner_top_p, "Of the planner; 0.9 without it");
+  command.add_flag("--metadata-only", flags.metadata_only,
+                   "The planner writes no codes: only prompt and metadata lead");
+  command.add_option("--planner-guidance", flags.planner_guidance,
+                     "Of the planner: 0 to 100, 1 is none; 2 without it");
+  command.add_option("--planner-temperature", flags.planner_temperature,
+                     "Of the planner: 0 to 100; 0.85 without it");
+  command.add_option("--planner-top-p", flags.planner_top_p,
+                     "Of the planner: above 0, at most 1; 0.9 without it");
   command.add_option("-o,--out", flags.out, "File to write: .wav, .flac or .mp3")->required();
   command.add_option("--samples", flags.samples, "Of WAV and FLAC: 16, 24, and for WAV float; 16 without it");
   command.add_option("--taps", flags.taps, "Folder for every stage's tensors");
@@ -232,8 +238,26 @@ bool wants_plan(const ComposeFlags& flags) {
   return flags.plan || !flags.planner.empty();
 }
 
+/// Whether a planner's codes lead the song.
+bool wants_codes(const ComposeFlags& flags) {
+  return wants_plan(flags) && !flags.metadata_only;
+}
+
+void check_planner_sampling(const ComposeFlags& flags) {
+  constexpr double kMost = 100;
+  const auto require = [](const char* flag, const std::optional<double>& value, double most, bool zero,
+                          const char* expected) {
+    if (!value || (*value <= most && (*value > 0 || (zero && *value == 0)))) return;
+    bad_flag(flag, fmt::format("{}", *value), expected);
+  };
+  require("--planner-guidance", flags.planner_guidance, kMost, true, "0 to 100");
+  require("--planner-temperature", flags.planner_temperature, kMost, true, "0 to 100");
+  require("--planner-top-p", flags.planner_top_p, 1, false, "above 0, at most 1");
+}
+
 void check_planner(const ComposeFlags& flags) {
   if (wants_plan(flags)) {
+    check_planner_sampling(flags);
     const char* const flag = flags.plan ? "--plan" : "--planner";
     if (flags.task != "text2music" || !flags.codes.empty()) {
       bad_flag(flag, "beside a source or codes", "a request that the planner may write codes for");
@@ -243,7 +267,7 @@ void check_planner(const ComposeFlags& flags) {
       bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration), "at least 10 s");
     }
     const double codes = flags.duration.value_or(0) * music::kCodesPerSecond;
-    if (std::abs(codes - std::round(codes)) > 1e-6) {
+    if (wants_codes(flags) && std::abs(codes - std::round(codes)) > 1e-6) {
       bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration),
                "whole fifths of a second, a code each");
     }
@@ -251,6 +275,7 @@ void check_planner(const ComposeFlags& flags) {
     return;
   }
   const char* const expected = "--plan or --planner DIR beside it";
+  if (flags.metadata_only) bad_flag("--metadata-only", "no planner", expected);
   if (flags.planner_guidance) bad_flag("--planner-guidance", "no planner", expected);
   if (flags.planner_temperature) bad_flag("--planner-temperature", "no planner", expected);
   if (flags.planner_top_p) bad_flag("--planner-top-p", "no planner", expected);
@@ -262,8 +287,9 @@ void fill_in_models(ComposeFlags& flags) {
   if (!flags.plan) return;
   const std::filesystem::path planner = std::filesystem::path(flags.model) / "planner";
   if (!path_exists(planner / "config.json")) {
+    const char* const lacking = path_exists(planner) ? "planner/config.json" : "planner";
     throw Error(ErrorKind::missing, {.where = "--plan",
-                                     .found = "no planner in " + printable(flags.model),
+                                     .found = fmt::format("no {} in {}", lacking, printable(flags.model)),
                                      .expected = "a language model in its folder planner",
                                      .advice = "name one with --planner DIR"});
   }
@@ -286,7 +312,7 @@ SongRequest request_of(const ComposeFlags& flags, std::size_t latent_width) {
   request.steps = flags.steps;
   if (flags.shift) request.shift = static_cast<float>(*flags.shift);
   for (const double t : flags.timesteps) request.timesteps.push_back(static_cast<float>(t));
-  request.dcw = parse_dcw(flags.dcw, wants_plan(flags));
+  request.dcw = parse_dcw(flags.dcw, wants_codes(flags));
   if (flags.guidance) request.guidance = static_cast<float>(*flags.guidance);
   request.guidance_from = static_cast<float>(flags.guidance_from);
   request.guidance_to = static_cast<float>(flags.guidance_to);
@@ -355,6 +381,7 @@ void plan_with(music::CausalLm& model, const ComposeFlags& flags, const std::sto
   options.seed = request.seeds.front();
   options.language = false;
   options.caption = false;
+  options.codes = wants_codes(flags);
   options.duration = request.duration.value_or(0);
   const music::Plan plan = music::plan_song(
       model, {.caption = request.prompt, .lyrics = request.lyrics, .negative = {}}, given, options,
@@ -363,18 +390,37 @@ void plan_with(music::CausalLm& model, const ComposeFlags& flags, const std::sto
       },
       stop);
   request.codes = plan.codes;
-  request.duration.reset();
+  if (options.codes) {
+    request.duration.reset();
+  } else if (!request.duration && plan.metadata.duration) {
+    request.duration = *plan.metadata.duration;
+  }
   if (plan.metadata.bpm) request.bpm = static_cast<std::uint32_t>(*plan.metadata.bpm);
   request.key_scale = plan.metadata.keyscale.value_or(request.key_scale);
   request.time_signature = plan.metadata.timesignature.value_or(request.time_signature);
 }
 
+/// A planner of more codes than the model has was trained for another one: found before it draws such a code.
+void require_known_codes(const ComposeFlags& flags, const music::CausalLm& model,
+                         const music::Checkpoint& checkpoint) {
+  const std::size_t known = checkpoint.audio_tokenizer().codebook_size();
+  if (model.codes().size() <= known) return;
+  throw Error(ErrorKind::mismatch, {.where = flags.planner,
+                                    .found = fmt::format("{} audio codes", model.codes().size()),
+                                    .expected = fmt::format("at most the model's {}", known),
+                                    .advice = "name the model's own planner, or add --metadata-only"});
+}
+
 /// One request for all songs; with a planner one a song, for each has a plan of its own, drawn by its seed.
-std::vector<SongRequest> planned_requests(const ComposeFlags& flags, const ops::Selection& selection,
-                                          device::ThreadPool& threads, const std::stop_token& stop,
-                                          ProgressLine& line, const SongRequest& request) {
+std::vector<SongRequest> planned_requests(const ComposeFlags& flags, const music::Checkpoint& checkpoint,
+                                          const ops::Selection& selection, device::ThreadPool& threads,
+                                          const std::stop_token& stop, ProgressLine& line,
+                                          const SongRequest& request) {
   if (!wants_plan(flags)) return {request};
+  music::plan_request(request,
+                      checkpoint.parts().dit);  // what is wrong with it is said before a plan is made
   music::CausalLm model(flags.planner, selection, threads);
+  if (wants_codes(flags)) require_known_codes(flags, model, checkpoint);
   std::vector<SongRequest> requests;
   for (const std::uint64_t seed : request.seeds) {
     requests.push_back(request);
@@ -486,7 +532,8 @@ std::string compose(ComposeFlags flags, std::stop_token stop) {
   const SongRequest request = request_of(flags, checkpoint.vae().latent_width);
   device::ThreadPool threads(flags.threads);
   ProgressLine line;
-  const std::vector<SongRequest> requests = planned_requests(flags, selection, threads, stop, line, request);
+  const std::vector<SongRequest> requests =
+      planned_requests(flags, checkpoint, selection, threads, stop, line, request);
   music::Composer composer(std::move(checkpoint), selection, threads);
   music::ComposeOptions options;
   options.spool_folder = std::filesystem::path(flags.out).parent_path();

@@ -55,6 +55,12 @@ struct AudioTokenConfig {
   std::size_t pool_window = 0;      ///< 5
   std::size_t code_width = 0;       ///< fsq_dim
   std::vector<std::size_t> levels;  ///< of the finite scalar quantizer: 8, 8, 8, 5, 5, 5
+  /// How many codes there are: the product of the levels.
+  std::size_t codebook_size() const {
+    std::size_t product = 1;
+    for (const std::size_t level : levels) product *= level;
+    return product;
+  }
 };
 
 struct VaeConfig {

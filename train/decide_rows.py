@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -11,11 +12,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "train"), str(ROOT / "oracle")]
 
 import kev_oracle as kev  # noqa: E402
-from decide_data.samples import sample  # noqa: E402
+from decide_data.samples import UNCLEAR, sample  # noqa: E402
 
 LONGEST = 512
 STEP = 32
 MOST_OPTIONS = 12
+TOLD = 0.5  # of the rows of which every word counts: with other questions and their answers before their own
 # Families whose every word counts: no word of theirs is blotted out.
 EXACT = {"binding", "recital", "opposites", "statuses", "limits", "rankings", "punctuality", "defining", "relations", "kinds", "subject_fields", "domains", "gaps", "neighbouring",
          "mentioned", "rule", "table", "calendar", "tiers", "fields", "warranty", "copying", "duties", "places", "events", "agreement", "lexical", "plain_numbers",
@@ -31,20 +33,46 @@ class Encoder:
         self.tokenizer = Tokenizer.from_file(str(tokenizer_file))
         self.state, self.question, self.open, self.close, self.decide = (self.tokenizer.token_to_id(t) for t in kev.DELIMITERS)
 
-    def rows(self, state, questions):
-        """(ids, option ends) for each question."""
-        pieces = [kev.flat(state)]
+    def rows(self, state, questions, answered=()):
+        """(ids, option ends) for each question. `answered`: questions with their answers, texts, that come before it in training;
+        an answer follows the decision's token."""
+        pieces = [kev.flat(state), *(text for pair in answered for text in pair)]
         for question in questions:
             pieces += [kev.flat(question["instructions"]), *kev.option_texts(question)]
         encoded = self.tokenizer.encode_batch([kev.CONTROL.sub("<\u00a6\\1\u00a6>", p) for p in pieces], add_special_tokens=False)
         ids = iter([e.ids for e in encoded])
         prefix = [self.state, *next(ids)]
+        for _ in answered:
+            prefix += [self.question, *next(ids), self.decide, *next(ids)]
         for question in questions:
             row, ends = [*prefix, self.question, *next(ids)], []
             for _ in kev.option_texts(question):
                 row += [self.open, *next(ids), self.close]
                 ends.append(len(row) - 1)
             yield [*row, self.decide], ends
+
+
+def answer_text(question, target):
+    """The option that is right, as its row has it; none where none is."""
+    best = max(range(len(target)), key=target.__getitem__)
+    return kev.option_texts(question)[best] if target[best] >= UNCLEAR else None
+
+
+def told_before(chance, questions, asked):
+    """Other questions on the same state with their answers, in any order. A row with them has several places where the answer has to
+    be found, and each is learnt from (decide.language_loss)."""
+    others = [(kev.flat(question["instructions"]), answer_text(question, target)) for question, target in questions if question is not asked]
+    others = [pair for pair in others if pair[1]]
+    return chance.sample(others, len(others))
+
+
+def training_rows(encoder, made, chance):
+    """(row, ends, target) of every question of a sample."""
+    exact = made["family"] in EXACT
+    for question, target in made["questions"]:
+        before = told_before(chance, made["questions"], question) if exact and chance.random() < TOLD else ()
+        for ids, ends in encoder.rows(made["state"], [question], before):
+            yield ids, ends, target, exact
 
 
 def packed(rows, length):
@@ -71,13 +99,13 @@ def produce(index, workers, seed, tokenizer_file, tokens, queue):
     while True:
         made = sample(seed * 1_000_000_000 + i, "train")
         i += workers
-        questions = [question for question, _ in made["questions"]]
-        for (ids, ends), (_, target) in zip(encoder.rows(made["state"], questions), made["questions"]):
+        for row in training_rows(encoder, made, random.Random(i)):
+            ids, ends = row[:2]
             if len(ids) > LONGEST or len(ends) > MOST_OPTIONS:
                 continue
             length = padded(len(ids))
             bucket = buckets.setdefault(length, [])
-            bucket.append((ids, ends, target, made["family"] in EXACT))
+            bucket.append(row)
             if len(bucket) * length >= tokens:
                 queue.put(packed(bucket, length))
                 buckets[length] = []

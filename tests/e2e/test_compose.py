@@ -202,6 +202,12 @@ class BadInput(ComposeTest):
             ("no planner", *common, "--planner-guidance", "3"),
             ("no planner", *common, "--planner-temperature", "0.5"),
             ("no planner", *common, "--planner-top-p", "0.5"),
+            ("no planner", *common, "--metadata-only"),
+            ("--planner-top-p: 0", *common, "--plan", "--planner-top-p", "0"),
+            ("--planner-top-p: 1.5", *common, "--plan", "--planner-top-p", "1.5"),
+            ("--planner-temperature: -1", *common, "--plan", "--planner-temperature", "-1"),
+            ("--planner-temperature: \"nan\"", *common, "--plan", "--planner-temperature", "nan"),
+            ("--planner-guidance: 101", *common, "--plan", "--planner-guidance", "101"),
             ("at least 10 s", *common, "--planner", "absent", "--duration", "5"),
             ("at least 10 s", *common, "--plan", "--duration", "5"),
             ("10.1 s with a planner", *common, "--plan", "--duration", "10.1"),
@@ -243,6 +249,7 @@ class BadInput(ComposeTest):
         self.refused("lyrics", "--prompt", "x", "--lyrics", self.folder / "long.txt")
         (self.folder / "latin.txt").write_bytes(b"caf\xe9")
         self.refused("lyrics", "--prompt", "x", "--lyrics", self.folder / "latin.txt")
+        self.refused("lyrics: no UTF-8", "--prompt", "x", "--lyrics", self.folder / "latin.txt", "--planner", DATA / "ace-tiny-planner")
 
     def test_sources_that_are_no_song(self):
         cover = ("--prompt", "x", "--task", "cover", "--source")

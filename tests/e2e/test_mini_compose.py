@@ -145,6 +145,35 @@ class Songs(ProgramTest):
             right += [abs(song["bpm"] / bpm - 1) <= 0.05, song["key"] == key]
         self.assertGreaterEqual(sum(right), 11, right)
 
+    def test_metadata_alone_may_be_planned(self):
+        """The song is then the one that is made where the same metadata are given."""
+        planned, song = self.compose("--prompt", "happy music with piano, bass and drums, 110 bpm", "--plan", "--metadata-only",
+                                     "--duration", "10", "--seed", "3")  # fmt: skip
+        self.assertEqual((song["bpm"], song["seconds"]), (110, 10))
+        given, _ = self.compose("--prompt", "happy music with piano, bass and drums, 110 bpm", "--duration", "10", "--seed", "3", "--bpm",
+                                song["bpm"], "--key", song["key"], "--time-signature", song["time_signature"], out="given.wav")  # fmt: skip
+        self.assertEqual(planned.read_bytes(), given.read_bytes())
+        self.assertTrue(tempo.is_near(tempo.tempo(*tempo.mono_of(planned)), 110))
+        _, song = self.compose("--prompt", "calm flute, 12 seconds", "--plan", "--metadata-only", "--seed", "3", "--steps", "1", out="long.wav")
+        self.assertIn(song["seconds"], range(10, 17))
+
+    def test_a_planner_with_more_codes_than_the_model_is_refused(self):
+        model = self.folder / "model"
+        (model / "audio_tokenizer").mkdir(parents=True)
+        for part in MODEL.iterdir():
+            if part.name != "audio_tokenizer":
+                (model / part.name).symlink_to(part)
+        for file in (MODEL / "audio_tokenizer").iterdir():
+            (model / "audio_tokenizer" / file.name).write_bytes(file.read_bytes())
+        file = model / "audio_tokenizer/config.json"
+        config = json.loads(file.read_text())
+        file.write_text(json.dumps({**config, "fsq_input_levels": [8, 5, 5, 4]}))
+        arguments = ("compose", "--model", model, "--prompt", "x", "--plan", "--duration", "10", "--steps", "1", "-o", self.folder / "x.wav")
+        message = self.fail_with(2, *arguments)
+        self.assertIn("1000 audio codes", message)
+        self.assertIn("at most the model's 800", message)
+        self.assertEqual(program.assay(*arguments, "--metadata-only").returncode, 0)
+
     def test_a_cover_keeps_the_harmony(self):
         """The source's tones are more like the cover's than like those of a song in a far key."""
         source, _ = self.compose("--prompt", PROMPT, "--key", "D major", "--bpm", "120", "--duration", "6", "--seed", "5", out="source.wav")

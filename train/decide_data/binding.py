@@ -183,7 +183,7 @@ def binding(world, count=None, times=1):
     state = stated(world, pairs, facts) if times == 1 else retold(world, pairs, facts, times)
     extra = [stray] if count == 1 or world.chance(0.25) else []
     questions = []
-    for _ in range(world.pick([1, 2, 3])):
+    for _ in range(world.pick([1, 2, 3]) if times == 1 else world.pick([3, 4, 5, 6])):
         a, b, c = world.pick(pairs)
         roll = world.rng.random()
         if world.chance(0.05):  # of somebody who is not in the text nothing is known
