@@ -140,7 +140,17 @@ class Inspector {
       if (codes && !checkpoint.parts().tokenizer) continue;
       attempt([&] { list_tensors(*checkpoint.tensors(part), std::string(music::folder_of(part)) + "/"); });
     }
+    if (path_exists(path / "planner" / "config.json")) attempt([&] { inspect_planner(path / "planner"); });
     if (options_.check) attempt([&] { section("sources")["identity"] = checkpoint.identity(); });
+  }
+
+  /// The language model that `assay compose --plan` takes.
+  void inspect_planner(const fs::path& path) {
+    const formats::ModelConfig config = parse_config(path / "config.json");
+    describe_config(config, "planner");
+    const auto weights = formats::canonical_names(formats::open_safetensors(path));
+    list_tensors(*weights, "planner/");
+    formats::check_backbone_tensors(*weights, config);
   }
 
   void describe_block(const char* name, const music::BlockConfig& block, std::size_t layers) {
@@ -357,8 +367,8 @@ class Inspector {
     adapter["alpha patterns"] = config.alpha_pattern.size();
   }
 
-  void describe_config(const formats::ModelConfig& config) {
-    Json& model = section("model");
+  void describe_config(const formats::ModelConfig& config, const char* name = "model") {
+    Json& model = section(name);
     const auto linear = static_cast<std::size_t>(
         std::count(config.layers.begin(), config.layers.end(), formats::LayerType::linear_attention));
     model["family"] = config.family == formats::Family::qwen3_5 ? "Qwen3.5" : "Qwen3";

@@ -143,11 +143,15 @@ def blotted(ids, exact, blank, rate):
 
 
 PLACES = 48  # of a row whose next token is predicted, with repeats
+ANSWERS = 16.0  # how much likelier a place is whose next token begins an answer
 
 
-def language_loss(model, hidden, ids, last):
-    """The next token as a second task, on a sample of places: it tells words apart that no question asks about."""
-    places = (torch.rand(len(ids), PLACES, device=ids.device) * (last - 1).unsqueeze(1)).long()
+def language_loss(model, hidden, ids, last, decision):
+    """The next token as a second task, on a sample of places: it tells words apart that no question asks about, and answers that
+    come before a row's own question have to be found as its own is. `decision`: the id after which an answer comes."""
+    inside = torch.arange(ids.shape[1], device=ids.device) < last.unsqueeze(1)
+    weights = inside * torch.where(ids == decision, ANSWERS, 1.0)
+    places = torch.multinomial(weights, PLACES, replacement=True)
     read = hidden.gather(1, places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])).flatten(0, 1)
     with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
         predicted = F.linear(read, model.embed_tokens.weight)
@@ -179,9 +183,9 @@ def naming_loss(model, hidden, batch, option):
     return (total.mean(1) * exact).sum() / exact.sum().clamp_min(1)
 
 
-def losses(model, head, batch, blank, dropout, language_weight, rate, option=None):
+def losses(model, head, batch, blank, dropout, language_weight, rate, marks=None):
     """The loss to minimize; of its parts the decisions' alone, and the share of right answers. `language_weight`: a tensor of
-    one number, or None; `option` for the third task."""
+    one number, or None; `marks`: the ids that begin an option and an answer, for the other tasks."""
     ids, ends, target, last, exact = batch
     seen = blotted(ids, exact, blank, rate)
     with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
@@ -191,7 +195,8 @@ def losses(model, head, batch, blank, dropout, language_weight, rate, option=Non
     right = (logits.argmax(-1) == target.argmax(-1)).float().mean()
     if language_weight is None:
         return loss, loss.detach(), right
-    others = language_loss(model, hidden, ids, last) + naming_loss(model, hidden, batch, option)
+    option, decision = marks
+    others = language_loss(model, hidden, ids, last, decision) + naming_loss(model, hidden, batch, option)
     return loss + language_weight * others, loss.detach(), right
 
 
@@ -234,7 +239,7 @@ def probe(mode, tokens):
     loss = exact(batches[0])[0].item()
     norm = torch.stack([p.grad.norm() for p in parameters]).norm().item()
     weight = torch.tensor(0.1, device=DEVICE)
-    whole = stepper_of(parameters, lambda b: losses(model, head, b, 0, 0.1, weight, 0.2, 0), graphs)
+    whole = stepper_of(parameters, lambda b: losses(model, head, b, 0, 0.1, weight, 0.2, (1, 2)), graphs)
     for batch in batches * 2:
         whole(batch)
     torch.cuda.synchronize()
@@ -286,17 +291,17 @@ def optimizers_for(model, head, parameters, rate, decay, muon):
 class Plan:
     """How a stage is trained."""
 
-    def __init__(self, seconds, rate, warmup, dropout, language, blots, decay=0.1, muon=True, graphs=False, option=None):
+    def __init__(self, seconds, rate, warmup, dropout, language, blots, decay=0.1, muon=True, graphs=False, marks=None):
         self.seconds, self.rate, self.warmup, self.dropout, self.blots = seconds, rate, warmup, dropout, blots
         self.language = language  # weight of the next token at the beginning and at the end, or None
-        self.decay, self.muon, self.graphs, self.option = decay, muon, graphs, option
+        self.decay, self.muon, self.graphs, self.marks = decay, muon, graphs, marks
 
 
 def train(model, head, producer, blank, parameters, plan):
     """On a cosine over the time that there is."""
     optimizers = optimizers_for(model, head, parameters, plan.rate, plan.decay, plan.muon)
     language = None if plan.language is None else torch.tensor(plan.language[0], device=DEVICE)
-    stepper = stepper_of(parameters, lambda b: losses(model, head, b, blank, plan.dropout, language, plan.blots, plan.option), plan.graphs)
+    stepper = stepper_of(parameters, lambda b: losses(model, head, b, blank, plan.dropout, language, plan.blots, plan.marks), plan.graphs)
     start, step, tokens, shown, wait, means = time.time(), 0, 0, 0.0, 0.0, []
     model.train()
     while True:
@@ -591,7 +596,7 @@ def main():
     parameters = [*model.parameters(), *head.parameters()]
     seconds = max(5.0 if arguments.smoke else 30.0, arguments.minutes * 60 - (time.time() - begin) - arguments.adapter_seconds - RESERVE)
     muon = arguments.optimizer == "muon"
-    plan = Plan(seconds, arguments.rate, 300, 0.1, (0.3, 0.05), 0.2, muon=muon, graphs=graphs, option=encoder.open)
+    plan = Plan(seconds, arguments.rate, 300, 0.1, (0.3, 0.05), 0.2, muon=muon, graphs=graphs, marks=(encoder.open, encoder.decide))
     steps = train(model, head, producer, blank, parameters, plan)
     hybrid.fuse(False)
     if not arguments.resume:

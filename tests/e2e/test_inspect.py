@@ -1,6 +1,7 @@
 """What `assay inspect` says of good and broken files: what they hold, and whether they would load."""
 
 import json
+import shutil
 import struct
 
 import program
@@ -72,6 +73,19 @@ class Inspect(ProgramTest):
         self.refuse(run, "layers.0.input_layernorm.weight")
         weights.unlink()
         self.refuse(run, "base")
+
+    def test_a_music_model_is_shown_with_its_planner(self):
+        model = self.folder / "model"
+        shutil.copytree(program.ROOT / "models/assay-mini-compose", model)
+        shown = self.report(0, model)
+        listed = [tensor["name"] for tensor in shown["tensors"] if tensor["name"].startswith("planner/")]
+        alone = self.report(0, model / "planner/model.safetensors")["tensors"]
+        self.assertEqual(len(listed), len(alone))
+        self.assertEqual(shown["facts"]["planner"]["hidden size"], 128)
+        (model / "planner/model.safetensors").write_bytes(bytes(9))
+        self.refuse(model, "planner/model.safetensors")
+        shutil.rmtree(model / "planner")
+        self.assertNotIn("planner", self.report(0, model)["facts"])
 
     def test_check_reads_every_value(self):
         run = self.copy_checkpoint("kev-tiny-dense")
