@@ -184,30 +184,27 @@ def naming_loss(model, hidden, batch, option):
 
 
 def losses(model, head, batch, blank, dropout, language_weight, rate, marks=None):
-    """The loss to minimize; of its parts the decisions' alone, and the share of right answers. `language_weight`: a tensor of
-    one number, or None; `marks`: the ids that begin an option and an answer, for the other tasks."""
+    """The loss to minimize; of its parts the decisions' alone, the share of right answers, and that of the rows that are read word
+    by word. `language_weight`: a tensor of one number, or None; `marks`: the ids that begin an option and an answer, for the other
+    tasks."""
     ids, ends, target, last, exact = batch
     seen = blotted(ids, exact, blank, rate)
     with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
         hidden = model(seen, dropout)
     logits = logits_of(hidden, head, ends, last).masked_fill(target < 0, -1e4)
     loss = -(target.clamp_min(0) * F.log_softmax(logits, -1)).sum(-1).mean()
-    right = (logits.argmax(-1) == target.argmax(-1)).float().mean()
+    hit = (logits.argmax(-1) == target.argmax(-1)).float()
+    right = torch.stack([loss.detach(), hit.mean(), (hit * exact).sum() / exact.sum().clamp_min(1)])
     if language_weight is None:
-        return loss, loss.detach(), right
+        return loss, right
     option, decision = marks
     others = language_loss(model, hidden, ids, last, decision) + naming_loss(model, hidden, batch, option)
-    return loss + language_weight * others, loss.detach(), right
+    return loss + language_weight * others, right
 
 
 def stepper_of(parameters, compute, graphs):
-    """Its figures are the loss of the answers and the share that is right. A graph a length is made of usual lengths."""
-
-    def figures(batch):
-        total, loss, right = compute(batch)
-        return total, torch.stack([loss, right])
-
-    return Stepper(parameters, figures, graphs, longest=288, warm_ups=2)
+    """Its figures are those of `losses`. A graph a length is made of usual lengths."""
+    return Stepper(parameters, compute, graphs, longest=288, warm_ups=2)
 
 
 # ---- how to compute: plainly, by graphs, by fused kernels, by both
@@ -324,10 +321,10 @@ def train(model, head, producer, blank, parameters, plan):
         tokens += batch[0].numel()
         step += 1
         if time.time() - start > shown:
-            loss, right = torch.stack(means[-50:]).mean(0).tolist()
+            loss, right, exact = torch.stack(means[-50:]).mean(0).tolist()
             del means[:-50]
             elapsed = time.time() - start
-            say(f"{elapsed:6.1f} s  step {step:5d}  loss {loss:.4f}  right {right:.4f}  {tokens / elapsed / 1e3:.0f}k tokens/s  "
+            say(f"{elapsed:6.1f} s  step {step:5d}  loss {loss:.4f}  right {right:.4f}, word by word {exact:.4f}  {tokens / elapsed / 1e3:.0f}k tokens/s  "
                 f"waited {wait:.1f} s")  # fmt: skip
             if not math.isfinite(loss):
                 raise SystemExit("the loss is not finite")
@@ -596,7 +593,7 @@ def main():
     parameters = [*model.parameters(), *head.parameters()]
     seconds = max(5.0 if arguments.smoke else 30.0, arguments.minutes * 60 - (time.time() - begin) - arguments.adapter_seconds - RESERVE)
     muon = arguments.optimizer == "muon"
-    plan = Plan(seconds, arguments.rate, 300, 0.1, (0.3, 0.05), 0.2, muon=muon, graphs=graphs, marks=(encoder.open, encoder.decide))
+    plan = Plan(seconds, arguments.rate, 300, 0.1, (0.6, 0.05), 0.2, muon=muon, graphs=graphs, marks=(encoder.open, encoder.decide))
     steps = train(model, head, producer, blank, parameters, plan)
     hybrid.fuse(False)
     if not arguments.resume:
