@@ -143,14 +143,17 @@ def blotted(ids, exact, blank, rate):
 
 
 PLACES = 48  # of a row whose next token is predicted, with repeats
-ANSWERS = 16.0  # how much likelier a place is whose next token begins an answer
+ANSWERS = 8.0  # how much likelier a place in an answer is than another
 
 
-def language_loss(model, hidden, ids, last, decision):
+def language_loss(model, hidden, ids, last, marks):
     """The next token as a second task, on a sample of places: it tells words apart that no question asks about, and answers that
-    come before a row's own question have to be found as its own is. `decision`: the id after which an answer comes."""
+    come before a row's own question have to be found as its own is. `marks`: the ids that begin a question and an answer."""
+    question, decision = marks
+    asked, decided = ((ids == mark).cumsum(1) for mark in (question, decision))
+    answering = (asked == decided) & (asked > 0)
     inside = torch.arange(ids.shape[1], device=ids.device) < last.unsqueeze(1)
-    weights = inside * torch.where(ids == decision, ANSWERS, 1.0)
+    weights = inside * torch.where(answering, ANSWERS, 1.0)
     places = torch.multinomial(weights, PLACES, replacement=True)
     read = hidden.gather(1, places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])).flatten(0, 1)
     with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
@@ -185,8 +188,8 @@ def naming_loss(model, hidden, batch, option):
 
 def losses(model, head, batch, blank, dropout, language_weight, rate, marks=None):
     """The loss to minimize; of its parts the decisions' alone, the share of right answers, and that of the rows that are read word
-    by word. `language_weight`: a tensor of one number, or None; `marks`: the ids that begin an option and an answer, for the other
-    tasks."""
+    by word. `language_weight`: a tensor of one number, or None; `marks`: the ids that begin an option, a question and an answer,
+    for the other tasks."""
     ids, ends, target, last, exact = batch
     seen = blotted(ids, exact, blank, rate)
     with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
@@ -197,8 +200,7 @@ def losses(model, head, batch, blank, dropout, language_weight, rate, marks=None
     right = torch.stack([loss.detach(), hit.mean(), (hit * exact).sum() / exact.sum().clamp_min(1)])
     if language_weight is None:
         return loss, right
-    option, decision = marks
-    others = language_loss(model, hidden, ids, last, decision) + naming_loss(model, hidden, batch, option)
+    others = language_loss(model, hidden, ids, last, marks[1:]) + naming_loss(model, hidden, batch, marks[0])
     return loss + language_weight * others, right
 
 
@@ -236,7 +238,7 @@ def probe(mode, tokens):
     loss = exact(batches[0])[0].item()
     norm = torch.stack([p.grad.norm() for p in parameters]).norm().item()
     weight = torch.tensor(0.1, device=DEVICE)
-    whole = stepper_of(parameters, lambda b: losses(model, head, b, 0, 0.1, weight, 0.2, (1, 2)), graphs)
+    whole = stepper_of(parameters, lambda b: losses(model, head, b, 0, 0.1, weight, 0.2, (1, 2, 3)), graphs)
     for batch in batches * 2:
         whole(batch)
     torch.cuda.synchronize()
@@ -593,7 +595,7 @@ def main():
     parameters = [*model.parameters(), *head.parameters()]
     seconds = max(5.0 if arguments.smoke else 30.0, arguments.minutes * 60 - (time.time() - begin) - arguments.adapter_seconds - RESERVE)
     muon = arguments.optimizer == "muon"
-    plan = Plan(seconds, arguments.rate, 300, 0.1, (0.6, 0.05), 0.2, muon=muon, graphs=graphs, marks=(encoder.open, encoder.decide))
+    plan = Plan(seconds, arguments.rate, 300, 0.1, (0.6, 0.05), 0.2, muon=muon, graphs=graphs, marks=(encoder.open, encoder.question, encoder.decide))
     steps = train(model, head, producer, blank, parameters, plan)
     hybrid.fuse(False)
     if not arguments.resume:

@@ -163,7 +163,7 @@ def retold(world, pairs, facts, times):
     """The facts over and over, in another order and other words each time: what comes next can be read off what was said."""
     told = []
     for _ in range(times):
-        plain = world.chance(0.4)
+        plain = world.chance(0.6)
         told += [f"{a}: {b}" if plain else filled(world, facts, a, b, c) for a, b, c in world.sample(pairs, len(pairs))]
     return world.pick([". ", "; ", "\n", ", "]).join(told)
 
