@@ -8,6 +8,7 @@ import functools
 from . import asking, texts
 from .dictionary import dictionary, regular, withheld
 from .grammar import Phrases, expand
+from .vectors import vectors
 from .vocab import DAYS
 
 VERBS = """paint clean repair move carry sell buy order check count wash fold pack unpack open close lock fill empty inspect measure
@@ -157,6 +158,20 @@ def stated(world, pairs, facts):
     if roll < 0.5:
         return world.pick([", ", "; ", "\n", " and ", ", while "]).join(lines)
     return texts.joined(world, lines, 0.2)
+
+
+def pairs(world):
+    """Words that mean nothing to each other, two by two: nothing but which stands beside which can be learnt from them."""
+    count = world.pick([2, 3, 4, 5, 6])
+    words = world.sample(vectors().words[:6000], 2 * count)
+    found = list(zip(words[:count], words[count:]))
+    link, glue = world.pick([": ", ": ", " = ", " - ", " is ", " and "]), world.pick(["; ", ", ", "\n", ". "])
+    questions = []
+    for _ in range(2 * count):
+        pair = world.pick(found)
+        side = world.rng.randrange(2)
+        questions.append(asking.choice(world, pair[side], dict.fromkeys(p[1 - side] for p in found), pair[1 - side]))
+    return glue.join(a + link + b for a, b in found), questions
 
 
 def retold(world, pairs, facts, times):
