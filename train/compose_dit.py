@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from ace import sampler
 from ace.dit import context_of
 from captured_steps import DEVICE, Stepper, say
+from compose_latents import TIMBRE
 from compose_tools import adam, clip, set_rate
 
 SUBSTEPS = 3
@@ -33,7 +34,7 @@ class Composer(torch.nn.Module):
         """Rows, and which are there; ids are -1 where there is none."""
         words = self.text_encoder(text.clamp_min(0))
         voice = self.text_encoder.rows(lyric.clamp_min(0))
-        return self.condition_encoder(words, voice, self.silence, text >= 0, lyric >= 0)
+        return self.condition_encoder(words, voice, self.silence[:, :TIMBRE], text >= 0, lyric >= 0)
 
     def silence_context(self, frames, count):
         """Of text to music."""

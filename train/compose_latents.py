@@ -104,23 +104,27 @@ def build(vae, tokenizer, run):
 PULSE = 4.0  # as loud as noise is in all channels together, near enough
 
 
-def clock(frames=750):
+TIMBRE = 750  # frames of it that stand in for a reference too: half a minute, as in the authors' pipeline
+
+
+def clock(frames=2 * TIMBRE):
     """What a checkpoint calls silence, [1, frames, 64]: the source of what is to be made from nothing. The authors' is the
     autoencoder's latents of no sound. Four layers that see positions only by their differences learn no tempo from that;
     here it is a clock: pulses of every tempo of the scores, so that what a caption asks for has only to be chosen. Each has
     three channels: its beats, with what lies midway between two of them below zero; the bars of four beats and, fainter, their
     middles; the bars of three. A pulse midway between two frames is in the first of them and half as strong. The last channel tells
-    where the song is. The product repeats the whole where a song is longer, and there a beat may come too early."""
+    where in its first half minute the song is. The product repeats the whole where a song is longer, and there a beat may come too
+    early."""
     found = torch.zeros(frames, 64)
     for i, beat in enumerate(score.BEATS):
-        for half in range(math.floor(2 * frames / beat)):
+        for half in range(math.ceil(2 * frames / beat)):
             place = score.onset(half / 2, beat)
             if place >= 2 * frames:
                 break
             strength, k = PULSE * (0.5 if place % 2 else 1.0), half // 2
             pulses = (-1.0, 0, 0) if half % 2 else (1.0, (1.0, 0, 0.5, 0)[k % 4], (1.0, 0, 0)[k % 3])
             found[place // 2, 3 * i : 3 * i + 3] += strength * torch.tensor(pulses)
-    found[:, 63] = torch.cos(torch.pi * torch.arange(frames) / frames)
+    found[:, 63] = torch.cos(torch.pi * torch.arange(frames).clamp_max(TIMBRE) / TIMBRE)
     return found.unsqueeze(0)
 
 

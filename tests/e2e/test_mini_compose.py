@@ -116,6 +116,12 @@ class Songs(ProgramTest):
             right.append(tempo.is_near(tempo.tempo(*tempo.mono_of(path)), bpm))
         self.assertGreaterEqual(sum(right), 3, right)
 
+    def test_a_long_song_keeps_its_tempo(self):
+        path, _ = self.compose("--prompt", PROMPT, "--bpm", "110", "--time-signature", "4", "--duration", "40", "--seed", "7")
+        samples, rate = tempo.mono_of(path)
+        for begin in (26, 32):  # over the half minute, and after it
+            self.assertTrue(tempo.is_near(tempo.tempo(samples[begin * rate : (begin + 8) * rate], rate), 110), begin)
+
     def test_a_plan_is_of_metadata_that_exists_and_five_codes_a_second(self):
         path, song = self.compose("--prompt", PROMPT, "--plan", "--duration", "10", "--seed", "4", "--steps", "1", "--taps", self.folder / "taps")
         self.assertIn(song["bpm"], range(30, 301))
