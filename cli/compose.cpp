@@ -116,7 +116,7 @@ void add_sampling_flags(CLI::App& command, ComposeFlags& flags) {
   command.add_option(
       "--dcw", flags.dcw,
       "Correction after each step: \"off\", or scales of the low and high band; 0.05,0.02, with a "
-      "planner 0.02,0.06");
+      "planner's codes 0.02,0.06");
   command.add_option("--guidance", flags.guidance, "Of models that are not turbo; 7 there");
   command.add_option("--guidance-from", flags.guidance_from, "Share of the way where it begins")
       ->capture_default_str();
@@ -160,7 +160,7 @@ void add_run_flags(CLI::App& command, ComposeFlags& flags) {
   command.add_option("--planner-guidance", flags.planner_guidance,
                      "Of the planner: 0 to 100, 1 is none; 2 without it");
   command.add_option("--planner-temperature", flags.planner_temperature,
-                     "Of the planner: 0 to 100; 0.85 without it");
+                     "Of the planner: 0 to 100, 0 draws the likeliest; 0.85 without it");
   command.add_option("--planner-top-p", flags.planner_top_p,
                      "Of the planner: above 0, at most 1; 0.9 without it");
   command.add_option("-o,--out", flags.out, "File to write: .wav, .flac or .mp3")->required();
@@ -255,22 +255,31 @@ void check_planner_sampling(const ComposeFlags& flags) {
   require("--planner-top-p", flags.planner_top_p, 1, false, "above 0, at most 1");
 }
 
+void check_planned_duration(const ComposeFlags& flags) {
+  if (!flags.duration) return;
+  constexpr double kShortest = 10;  // of the durations that the authors' planner knows
+  const double seconds = *flags.duration;
+  if (!(seconds >= kShortest && seconds <= music::kLongestSong)) {
+    bad_flag("--duration", fmt::format("{} s with a planner", seconds),
+             "10 to 600 s; with --metadata-only any up to 600");
+  }
+  const double codes = seconds * music::kCodesPerSecond;
+  if (std::abs(codes - std::round(codes)) > 1e-6) {
+    bad_flag("--duration", fmt::format("{} s with a planner", seconds),
+             "whole fifths of a second, a code each");
+  }
+}
+
 void check_planner(const ComposeFlags& flags) {
   if (wants_plan(flags)) {
     check_planner_sampling(flags);
     const char* const flag = flags.plan ? "--plan" : "--planner";
-    if (flags.task != "text2music" || !flags.codes.empty()) {
-      bad_flag(flag, "beside a source or codes", "a request that the planner may write codes for");
+    if (music::parse_task(flags.task, "--task") != music::Task::text_to_music) {
+      bad_flag(flag, "beside --task " + flags.task, "a song from text alone: there is no planner for others");
     }
-    constexpr double kShortest = 10;  // of the durations that the authors' planner knows
-    if (flags.duration && *flags.duration < kShortest) {
-      bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration), "at least 10 s");
-    }
-    const double codes = flags.duration.value_or(0) * music::kCodesPerSecond;
-    if (wants_codes(flags) && std::abs(codes - std::round(codes)) > 1e-6) {
-      bad_flag("--duration", fmt::format("{} s with a planner", *flags.duration),
-               "whole fifths of a second, a code each");
-    }
+    if (!flags.codes.empty()) bad_flag(flag, "beside --codes", "the one or the other");
+    if (!flags.source.empty()) bad_flag(flag, "beside --source", "the one or the other");
+    if (wants_codes(flags)) check_planned_duration(flags);
     if (flags.plan && !flags.planner.empty()) bad_flag("--plan", "beside --planner", "the one or the other");
     return;
   }
@@ -281,9 +290,20 @@ void check_planner(const ComposeFlags& flags) {
   if (flags.planner_top_p) bad_flag("--planner-top-p", "no planner", expected);
 }
 
+void require_planner(const std::filesystem::path& directory) {
+  if (path_exists(directory / "config.json")) return;
+  const bool is_model = path_exists(directory / "planner" / "config.json");
+  throw Error(ErrorKind::missing,
+              {.where = "--planner",
+               .found = "no config.json in " + printable(directory.string()),
+               .expected = "the directory of a language model",
+               .advice = is_model ? "name its folder planner, or give --plan" : "name another directory"});
+}
+
 /// The model and planner that the flags leave open.
 void fill_in_models(ComposeFlags& flags) {
   if (flags.model.empty()) flags.model = embedded_music_model().string();
+  if (!flags.planner.empty()) require_planner(flags.planner);
   if (!flags.plan) return;
   const std::filesystem::path planner = std::filesystem::path(flags.model) / "planner";
   if (!path_exists(planner / "config.json")) {
@@ -364,6 +384,11 @@ int whole_beats(std::uint32_t bpm) {
   return static_cast<int>(bpm);
 }
 
+/// Of the durations that a plan may have: whole seconds from 10 on.
+int planned_seconds(double seconds) {
+  return std::max(10, static_cast<int>(seconds));
+}
+
 /// Lets the planner complete what the request of one song leaves open, and write the codes.
 void plan_with(music::CausalLm& model, const ComposeFlags& flags, const std::stop_token& stop,
                ProgressLine& line, SongRequest& request) {
@@ -372,7 +397,7 @@ void plan_with(music::CausalLm& model, const ComposeFlags& flags, const std::sto
   if (!request.key_scale.empty()) given.keyscale = request.key_scale;
   if (!request.time_signature.empty()) given.timesignature = request.time_signature;
   given.language = request.language;
-  if (request.duration) given.duration = static_cast<int>(*request.duration);
+  if (request.duration) given.duration = planned_seconds(*request.duration);
   music::PlannerOptions options;
   if (flags.planner_temperature)
     options.sampling.temperature = static_cast<float>(*flags.planner_temperature);
@@ -400,27 +425,15 @@ void plan_with(music::CausalLm& model, const ComposeFlags& flags, const std::sto
   request.time_signature = plan.metadata.timesignature.value_or(request.time_signature);
 }
 
-/// A planner of more codes than the model has was trained for another one: found before it draws such a code.
-void require_known_codes(const ComposeFlags& flags, const music::CausalLm& model,
-                         const music::Checkpoint& checkpoint) {
-  const std::size_t known = checkpoint.audio_tokenizer().codebook_size();
-  if (model.codes().size() <= known) return;
-  throw Error(ErrorKind::mismatch, {.where = flags.planner,
-                                    .found = fmt::format("{} audio codes", model.codes().size()),
-                                    .expected = fmt::format("at most the model's {}", known),
-                                    .advice = "name the model's own planner, or add --metadata-only"});
-}
-
 /// One request for all songs; with a planner one a song, for each has a plan of its own, drawn by its seed.
 std::vector<SongRequest> planned_requests(const ComposeFlags& flags, const music::Checkpoint& checkpoint,
                                           const ops::Selection& selection, device::ThreadPool& threads,
                                           const std::stop_token& stop, ProgressLine& line,
                                           const SongRequest& request) {
   if (!wants_plan(flags)) return {request};
-  music::plan_request(request,
-                      checkpoint.parts().dit);  // what is wrong with it is said before a plan is made
+  music::check_request(request, checkpoint);  // what is wrong with it is said before a plan is made
   music::CausalLm model(flags.planner, selection, threads);
-  if (wants_codes(flags)) require_known_codes(flags, model, checkpoint);
+  if (wants_codes(flags)) music::require_known_codes(model.codes().size(), checkpoint, flags.planner);
   std::vector<SongRequest> requests;
   for (const std::uint64_t seed : request.seeds) {
     requests.push_back(request);

@@ -29,7 +29,10 @@
 #include "formats/safetensors.hpp"
 #include "formats/torch_zip.hpp"
 #include "lab/decision_fixture.hpp"
+#include "music/causal_lm.hpp"
 #include "music/checkpoint.hpp"
+#include "music/metadata_grammar.hpp"
+#include "music/planner.hpp"
 #include "text/tokenizer.hpp"
 
 namespace assay::cli {
@@ -140,17 +143,25 @@ class Inspector {
       if (codes && !checkpoint.parts().tokenizer) continue;
       attempt([&] { list_tensors(*checkpoint.tensors(part), std::string(music::folder_of(part)) + "/"); });
     }
-    if (path_exists(path / "planner" / "config.json")) attempt([&] { inspect_planner(path / "planner"); });
+    attempt([&] {
+      if (fs::exists(fs::symlink_status(path / "planner"))) inspect_planner(path / "planner", checkpoint);
+    });
     if (options_.check) attempt([&] { section("sources")["identity"] = checkpoint.identity(); });
   }
 
   /// The language model that `assay compose --plan` takes.
-  void inspect_planner(const fs::path& path) {
+  void inspect_planner(const fs::path& path, const music::Checkpoint& checkpoint) {
     const formats::ModelConfig config = parse_config(path / "config.json");
     describe_config(config, "planner");
-    const auto weights = formats::canonical_names(formats::open_safetensors(path));
-    list_tensors(*weights, "planner/");
-    formats::check_backbone_tensors(*weights, config);
+    attempt([&] {
+      const auto weights = formats::canonical_names(formats::open_safetensors(path));
+      list_tensors(*weights, "planner/");
+      formats::check_backbone_tensors(*weights, config);
+    });
+    const music::PlannerVocabulary vocabulary = music::read_planner_vocabulary(path, config.vocabulary_size);
+    section("planner")["audio codes"] = vocabulary.codes.size();
+    music::require_known_codes(vocabulary.codes.size(), checkpoint, path.string());
+    music::MetadataVocabulary(vocabulary.tokenizer, vocabulary.codes);
   }
 
   void describe_block(const char* name, const music::BlockConfig& block, std::size_t layers) {

@@ -66,25 +66,46 @@ bool ties_embeddings(const std::string& json, const std::string& origin) {
 
 }  // namespace
 
+PlannerVocabulary read_planner_vocabulary(const fs::path& directory, std::size_t rows) {
+  const fs::path path = directory / "tokenizer.json";
+  PlannerVocabulary vocabulary{.tokenizer = text::Tokenizer::from_json(read_text_file(path), path.string()),
+                               .codes = {}};
+  vocabulary.codes = find_codes(vocabulary.tokenizer, directory);
+  const std::string end = end_token_text(directory);
+  const auto end_id = vocabulary.tokenizer.token_id(end);
+  if (!end_id) {
+    throw Error(ErrorKind::missing, {.where = path.string(),
+                                     .found = "no token " + in_quotes(end),
+                                     .expected = "the end token that tokenizer_config.json names"});
+  }
+  vocabulary.end = *end_id;
+  for (const std::int32_t id : vocabulary.codes) {
+    if (static_cast<std::size_t>(id) < rows) continue;
+    throw Error(ErrorKind::mismatch,
+                {.where = path.string(),
+                 .found = "a token of id " + std::to_string(id),
+                 .expected = "ids below config.json's vocab_size, " + std::to_string(rows)});
+  }
+  return vocabulary;
+}
+
 struct CausalLm::Impl {
   device::ThreadPool& threads;
   device::Arena arena;
-  text::Tokenizer tokenizer;
+  PlannerVocabulary vocabulary;
   std::unique_ptr<backbone::Backbone> backbone;
   std::shared_ptr<const formats::TensorSource> source;  ///< the output layer's
   std::string output;                                   ///< its tensor
-  std::vector<std::int32_t> codes;
   std::vector<std::int32_t> text_rows;
-  std::int32_t end = 0;
   std::array<std::optional<ops::MatmulWeight>, 2> heads = {};
 
   /// The token whose row is row `index` of a part.
   std::int32_t row_token(HeadPart part, std::size_t index) const {
     if (part == HeadPart::text) return text_rows[index];
-    return index < codes.size() ? codes[index] : end;
+    return index < vocabulary.codes.size() ? vocabulary.codes[index] : vocabulary.end;
   }
   std::size_t rows(HeadPart part) const {
-    return part == HeadPart::text ? text_rows.size() : codes.size() + 1;
+    return part == HeadPart::text ? text_rows.size() : vocabulary.codes.size() + 1;
   }
 
   const ops::MatmulWeight& head(HeadPart part) {
@@ -113,26 +134,14 @@ CausalLm::CausalLm(const fs::path& directory, const ops::Selection& selection, d
                                          .found = "a hybrid model",
                                          .expected = "Qwen3, as every released planner is"});
   }
-  const fs::path tokenizer_path = directory / "tokenizer.json";
-  auto tokenizer = text::Tokenizer::from_json(read_text_file(tokenizer_path), tokenizer_path.string());
   auto source = formats::open_safetensors(directory);
   impl_.reset(new Impl{.threads = threads,
                        .arena = {},
-                       .tokenizer = std::move(tokenizer),
+                       .vocabulary = read_planner_vocabulary(directory, config.vocabulary_size),
                        .backbone = nullptr,
                        .source = source,
                        .output = "lm_head.weight",
-                       .codes = {},
                        .text_rows = {}});
-  impl_->codes = find_codes(impl_->tokenizer, directory);
-  const std::string end = end_token_text(directory);
-  const auto end_id = impl_->tokenizer.token_id(end);
-  if (!end_id) {
-    throw Error(ErrorKind::missing, {.where = tokenizer_path.string(),
-                                     .found = "no token " + in_quotes(end),
-                                     .expected = "the end token that tokenizer_config.json names"});
-  }
-  impl_->end = *end_id;
   if (ties_embeddings(json, config_path.string())) {
     const auto names = source->names();
     const auto tied = std::ranges::find_if(names, [](const std::string& name) {
@@ -143,15 +152,7 @@ CausalLm::CausalLm(const fs::path& directory, const ops::Selection& selection, d
   formats::require(*source, impl_->output,
                    std::array<std::uint64_t, 2>{config.vocabulary_size, config.hidden_size});
   std::vector<bool> is_code(config.vocabulary_size);
-  for (const std::int32_t id : impl_->codes) {
-    if (static_cast<std::size_t>(id) >= is_code.size()) {
-      throw Error(ErrorKind::mismatch, {.where = tokenizer_path.string(),
-                                        .found = "a token of id " + std::to_string(id),
-                                        .expected = "ids below config.json's vocab_size, " +
-                                                    std::to_string(config.vocabulary_size)});
-    }
-    is_code[static_cast<std::size_t>(id)] = true;
-  }
+  for (const std::int32_t id : impl_->vocabulary.codes) is_code[static_cast<std::size_t>(id)] = true;
   for (std::size_t id = 0; id < is_code.size(); ++id) {
     if (!is_code[id]) impl_->text_rows.push_back(static_cast<std::int32_t>(id));
   }
@@ -164,16 +165,16 @@ CausalLm::CausalLm(const fs::path& directory, const ops::Selection& selection, d
 CausalLm::~CausalLm() = default;
 
 const text::Tokenizer& CausalLm::tokenizer() const {
-  return impl_->tokenizer;
+  return impl_->vocabulary.tokenizer;
 }
 std::size_t CausalLm::vocabulary() const {
   return impl_->backbone->config().vocabulary_size;
 }
 std::span<const std::int32_t> CausalLm::codes() const {
-  return impl_->codes;
+  return impl_->vocabulary.codes;
 }
 std::int32_t CausalLm::end_token() const {
-  return impl_->end;
+  return impl_->vocabulary.end;
 }
 void CausalLm::drop(HeadPart part) {
   impl_->heads[static_cast<std::size_t>(part)].reset();

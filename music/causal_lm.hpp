@@ -22,13 +22,24 @@ enum class HeadPart {
   codes,  ///< the audio codes in their order, then the end token
 };
 
+/// What a planner's tokenizer has to have.
+struct PlannerVocabulary {
+  text::Tokenizer tokenizer;
+  std::vector<std::int32_t> codes;  ///< token ids of codes 0, 1, …; at most 64,000
+  std::int32_t end = 0;             ///< the token that ends a text
+};
+
+/// Of a planner's directory: tokenizer.json and, for the end token, tokenizer_config.json. `rows`: vocab_size
+/// of its config.json. Throws as the readers of those files do, Error(missing) for a tokenizer without audio
+/// codes (<|audio_code_0|>, …) or without the end token, Error(mismatch) for a code beyond the rows.
+PlannerVocabulary read_planner_vocabulary(const std::filesystem::path& directory, std::size_t rows);
+
 class CausalLm {
  public:
-  /// A directory in Hugging Face's layout: config.json (qwen3), model.safetensors or shards, tokenizer.json
-  /// and, for the end token, tokenizer_config.json. The output layer is lm_head.weight, or the embedding
-  /// where the configuration ties them. Throws as the readers of those files do, Error(unsupported) for
-  /// another family, Error(missing) for a tokenizer without audio codes (<|audio_code_0|>, …) or without the
-  /// end token.
+  /// A directory in Hugging Face's layout: config.json (qwen3), model.safetensors or shards, and a planner's
+  /// vocabulary. The output layer is lm_head.weight, or the embedding where the configuration ties them.
+  /// Throws as the readers of those files and read_planner_vocabulary do, Error(unsupported) for another
+  /// family.
   CausalLm(const std::filesystem::path& directory, const ops::Selection& selection,
            device::ThreadPool& threads,
            const std::function<void(std::size_t, std::size_t)>& progress = nullptr);

@@ -25,6 +25,14 @@ struct TextIds {
   std::vector<std::int32_t> lyrics;
 };
 
+/// `seconds` as the prompt's text says them.
+TextIds ids_of(const text::Tokenizer& tokenizer, const SongRequest& request, Task task, double seconds) {
+  const Metas metas{request.bpm, request.time_signature, request.key_scale, seconds};
+  const std::string instruction = request.instruction.value_or(std::string(instruction_of(task)));
+  return {encode_text(tokenizer, prompt_text(instruction, request.prompt, metas), kMaxPromptTokens, "prompt"),
+          encode_text(tokenizer, lyric_text(request.language, request.lyrics), kMaxLyricTokens, "lyrics")};
+}
+
 /// One call of compose: what its stages hand on.
 class Composition {
  public:
@@ -88,19 +96,11 @@ class Composition {
                                             .expected = fmt::format("at most {} s", audio::kLongestSeconds)});
   }
 
-  TextIds ids_of(const text::Tokenizer& tokenizer, Task task) const {
-    const Metas metas{request_.bpm, request_.time_signature, request_.key_scale, seconds()};
-    const std::string instruction = request_.instruction.value_or(std::string(instruction_of(task)));
-    return {
-        encode_text(tokenizer, prompt_text(instruction, request_.prompt, metas), kMaxPromptTokens, "prompt"),
-        encode_text(tokenizer, lyric_text(request_.language, request_.lyrics), kMaxLyricTokens, "lyrics")};
-  }
-
   /// Before anything takes long: a text that is too long is known at once.
   void tokenize() {
     const text::Tokenizer tokenizer = checkpoint_.tokenizer();
-    ids_ = ids_of(tokenizer, plan_.task);
-    if (mixes_text()) text_ids_ = ids_of(tokenizer, Task::text_to_music);
+    ids_ = ids_of(tokenizer, request_, plan_.task, seconds());
+    if (mixes_text()) text_ids_ = ids_of(tokenizer, request_, Task::text_to_music, seconds());
   }
 
   void read_sounds() {
@@ -361,6 +361,11 @@ std::string_view to_string(Stage stage) {
       return "decoding";
   }
   return "";
+}
+
+void check_request(const SongRequest& request, const Checkpoint& checkpoint) {
+  const SongPlan plan = plan_request(request, checkpoint.parts().dit);
+  ids_of(checkpoint.tokenizer(), request, plan.task, plan.seconds.value_or(audio::kLongestSeconds));
 }
 
 Composer::Composer(Checkpoint checkpoint, const ops::Selection& selection, device::ThreadPool& threads)

@@ -46,6 +46,10 @@ struct ComposedSong {
   std::unique_ptr<audio::SoundSpool> sound;  ///< null where it was not to be decoded
 };
 
+/// What Composer::compose would refuse before it computes anything, of a request's values and of its texts'
+/// lengths: for callers that have work of their own to do first. Throws as compose does.
+void check_request(const SongRequest& request, const Checkpoint& checkpoint);
+
 /// ACE-Step 1.5 from request to sound.
 ///
 /// The same request, seeds and forms give the same bits, whatever the number of threads and of songs in the

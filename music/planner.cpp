@@ -145,6 +145,15 @@ void check_planner_options(const PlannerOptions& options) {
 
 }  // namespace
 
+void require_known_codes(std::size_t codes, const Checkpoint& checkpoint, const std::string& planner) {
+  const std::size_t known = checkpoint.audio_tokenizer().codebook_size();
+  if (codes <= known) return;
+  throw Error(ErrorKind::mismatch, {.where = planner,
+                                    .found = fmt::format("{} audio codes", codes),
+                                    .expected = fmt::format("at most the model's {}", known),
+                                    .advice = "name the model's own planner, or add --metadata-only"});
+}
+
 Plan plan_song(CausalLm& model, const PlannerPrompt& prompt, const SongMetadata& given,
                const PlannerOptions& options, const PlannerProgress& progress, const std::stop_token& stop) {
   check_planner_options(options);

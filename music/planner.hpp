@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "music/causal_lm.hpp"
+#include "music/checkpoint.hpp"
 #include "music/planner_text.hpp"
 #include "music/token_sampler.hpp"
 
@@ -43,6 +44,10 @@ using PlannerProgress = std::function<void(std::string_view stage, std::size_t d
 Plan plan_song(CausalLm& model, const PlannerPrompt& prompt, const SongMetadata& given,
                const PlannerOptions& options, const PlannerProgress& progress = nullptr,
                const std::stop_token& stop = {});
+
+/// Throws Error(mismatch) naming `planner` where it has more audio codes than the model: it was trained for
+/// another one, and would write such a code sooner or later.
+void require_known_codes(std::size_t codes, const Checkpoint& checkpoint, const std::string& planner);
 
 inline constexpr std::size_t kCodesPerSecond = 5;
 inline constexpr double kLongestSong = 600;  ///< seconds

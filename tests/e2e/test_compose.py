@@ -208,11 +208,17 @@ class BadInput(ComposeTest):
             ("--planner-temperature: -1", *common, "--plan", "--planner-temperature", "-1"),
             ("--planner-temperature: \"nan\"", *common, "--plan", "--planner-temperature", "nan"),
             ("--planner-guidance: 101", *common, "--plan", "--planner-guidance", "101"),
-            ("at least 10 s", *common, "--planner", "absent", "--duration", "5"),
-            ("at least 10 s", *common, "--plan", "--duration", "5"),
+            ("10 to 600 s", *common, "--planner", "absent", "--duration", "5"),
+            ("10 to 600 s", *common, "--plan", "--duration", "5"),
+            ("10 to 600 s", *common, "--plan", "--duration", "600.1"),
             ("10.1 s with a planner", *common, "--plan", "--duration", "10.1"),
             ("whole fifths", *common, "--planner", "absent", "--duration", "12.30"),
-            ("--plan: beside a source or codes", *common, "--plan", "--codes", "1"),
+            ("--plan: beside --codes", *common, "--plan", "--codes", "1"),
+            ("--plan: beside --source", *common, "--plan", "--source", "x.wav"),
+            ("--plan: beside --task cover", *common, "--plan", "--task", "cover"),
+            ("--plan: beside --task repaint", *common, "--plan", "--metadata-only", "--task", "repaint"),
+            ("--task: 'remix'", *common, "--plan", "--task", "remix"),
+            ("--planner: no config.json in absent", *common, "--planner", "absent"),
             ("--plan: no planner in", *common, "--plan"),
             ("after it", *common, "--codes", "@"),
             ("/proc/", *common, "--taps", "/proc"),
@@ -249,6 +255,9 @@ class BadInput(ComposeTest):
         self.refused("lyrics", "--prompt", "x", "--lyrics", self.folder / "long.txt")
         (self.folder / "latin.txt").write_bytes(b"caf\xe9")
         self.refused("lyrics", "--prompt", "x", "--lyrics", self.folder / "latin.txt")
+        for planned in ((), ("--planner", DATA / "ace-tiny-planner"), ("--planner", DATA / "ace-tiny-planner", "--duration", "10")):
+            self.refused("prompt: more than", "--prompt", "verse " * 400, *planned)
+            self.refused("lyrics: more than", "--prompt", "x", "--lyrics", self.folder / "long.txt", *planned)
         self.refused("lyrics: no UTF-8", "--prompt", "x", "--lyrics", self.folder / "latin.txt", "--planner", DATA / "ace-tiny-planner")
 
     def test_sources_that_are_no_song(self):

@@ -82,10 +82,41 @@ class Inspect(ProgramTest):
         alone = self.report(0, model / "planner/model.safetensors")["tensors"]
         self.assertEqual(len(listed), len(alone))
         self.assertEqual(shown["facts"]["planner"]["hidden size"], 128)
-        (model / "planner/model.safetensors").write_bytes(bytes(9))
-        self.refuse(model, "planner/model.safetensors")
         shutil.rmtree(model / "planner")
         self.assertNotIn("planner", self.report(0, model)["facts"])
+
+    def test_a_planner_that_cannot_plan_is_said(self):
+        """What `assay compose --plan` would refuse."""
+        model = self.folder / "model"
+        shutil.copytree(program.ROOT / "models/assay-mini-compose", model)
+        planner = model / "planner"
+        tokenizer = json.loads((planner / "tokenizer.json").read_text())
+        without_codes = {**tokenizer, "added_tokens": [t for t in tokenizer["added_tokens"] if "audio_code" not in t["content"]]}
+        more = {"id": 2026, "content": "<|audio_code_1000|>", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+                "special": True}  # fmt: skip
+        config = json.loads((planner / "config.json").read_text())
+        for name, contents in (
+            ("model.safetensors", bytes(9)),
+            ("tokenizer.json", b""),
+            ("tokenizer.json", json.dumps(without_codes).encode()),
+            ("tokenizer.json", json.dumps({**tokenizer, "added_tokens": [*tokenizer["added_tokens"], more]}).encode()),
+            ("config.json", json.dumps({**config, "vocab_size": 1500}).encode()),
+            ("tokenizer_config.json", json.dumps({"eos_token": "none such"}).encode()),
+        ):
+            whole = (planner / name).read_bytes()
+            (planner / name).write_bytes(contents)
+            self.refuse(model, "planner")
+            done = program.assay("compose", "--model", model, "--prompt", "x", "--plan", "--duration", "10", "-o", self.folder / "x.wav")
+            self.assertEqual(done.returncode, 2, name)
+            (planner / name).write_bytes(whole)
+        for name in ("config.json", "tokenizer.json"):
+            (planner / name).rename(self.folder / name)
+            self.refuse(model, f"planner/{name}")
+            (self.folder / name).rename(planner / name)
+        self.report(0, model)
+        shutil.rmtree(planner)
+        planner.write_text("no folder")
+        self.refuse(model, "planner")
 
     def test_check_reads_every_value(self):
         run = self.copy_checkpoint("kev-tiny-dense")
