@@ -20,10 +20,10 @@ STEP = 32
 MOST_OPTIONS = 12
 # What training begins with, and for how many samples (some 1,500 batches): to find a name again is learnt all at once or not at
 # all, and the sooner the less else goes on beside it.
-BEGINNING, FIRST = {binding.pairs: 3, binding.recital: 3, binding.binding: 2, reading.copying: 1}, 100_000
-TOLD, TOLD_BY_FAMILY = 0.5, {"pairs": 0.9, "recital": 0.9}  # of the rows of which every word counts: with other questions and their answers before their own
+BEGINNING, FIRST = {binding.word_pairs: 3, binding.recital: 3, binding.binding: 2, reading.copying: 1}, 100_000
+TOLD, TOLD_BY_FAMILY = 0.5, {"word_pairs": 0.9, "recital": 0.9}  # of the rows of which every word counts: with other questions and their answers before their own
 # Families whose every word counts: no word of theirs is blotted out.
-EXACT = {"binding", "recital", "pairs", "opposites", "statuses", "limits", "rankings", "punctuality", "defining", "relations", "kinds", "subject_fields", "domains", "gaps", "neighbouring",
+EXACT = {"binding", "recital", "word_pairs", "opposites", "statuses", "limits", "rankings", "punctuality", "defining", "relations", "kinds", "subject_fields", "domains", "gaps", "neighbouring",
          "mentioned", "rule", "table", "calendar", "tiers", "fields", "warranty", "copying", "duties", "places", "events", "agreement", "lexical", "plain_numbers",
          "states_of_things"}  # fmt: skip
 

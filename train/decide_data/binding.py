@@ -160,7 +160,7 @@ def stated(world, pairs, facts):
     return texts.joined(world, lines, 0.2)
 
 
-def pairs(world):
+def word_pairs(world):
     """Words that mean nothing to each other, two by two: nothing but which stands beside which can be learnt from them."""
     count = world.pick([2, 3, 4, 5, 6])
     words = world.sample(vectors().words[:6000], 2 * count)

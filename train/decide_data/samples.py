@@ -15,7 +15,7 @@ FAMILIES = {
 # What makes its words from the dictionary: training's alone.
 DICTIONARY = {words.defining: 12, words.fitting: 22, words.relations: 12, words.kinds: 9, words.subject_fields: 5, words.domains: 6, words.gaps: 6,
               words.valence: 16, words.mentioned: 3, words.neighbouring: 24}  # fmt: skip
-OPEN = {binding.binding: 40, binding.recital: 20, binding.pairs: 4, binding.opposites: 6, binding.statuses: 8, comparing.limits: 20, comparing.rankings: 10, comparing.punctuality: 9}
+OPEN = {binding.binding: 40, binding.recital: 20, binding.word_pairs: 4, binding.opposites: 6, binding.statuses: 8, comparing.limits: 20, comparing.rankings: 10, comparing.punctuality: 9}
 # Training sees more of what is learnt last, matching of names and comparing of numbers, and it in its plainest form too.
 MORE = {topics.message: 64, topics.moods: 50, topics.support_chat: 10, topics.log: 5, rules.plain_numbers: 6, reading.copying: 7, rules.table: 6,
         rules.rule: 14, reading.states_of_things: 8, reading.duties: 7, reading.places: 5, reading.events: 6, rules.calendar: 6, rules.tiers: 5,
