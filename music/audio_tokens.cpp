@@ -52,10 +52,11 @@ void spread_windows(std::span<float> rows, std::size_t window, std::span<const f
 
 Quantizer::Quantizer(const AudioTokenConfig& config, const formats::TensorSource& source,
                      const std::string& prefix)
-    : levels_(config.levels), width_(config.code_width) {
+    : levels_(config.levels),
+      width_(config.code_width),
+      codebook_size_(static_cast<std::int32_t>(config.codebook_size())) {
   const std::uint64_t dims = levels_.size();
   const std::uint64_t width = width_;
-  for (const std::size_t levels : levels_) codebook_size_ *= static_cast<std::int32_t>(levels);
   in_ = read_all(source, prefix + "project_in.weight", std::array{dims, width});
   in_bias_ = read_all(source, prefix + "project_in.bias", std::array{dims});
   out_ = read_all(source, prefix + "project_out.weight", std::array{width, dims});

@@ -38,7 +38,7 @@ class Quantizer {
  private:
   std::vector<std::size_t> levels_;
   std::size_t width_;
-  std::int32_t codebook_size_ = 1;
+  std::int32_t codebook_size_ = 0;
   std::vector<float> in_, in_bias_;    ///< [levels, width], [levels]
   std::vector<float> out_, out_bias_;  ///< [width, levels], [width]
 };

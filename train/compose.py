@@ -68,7 +68,7 @@ def new_model():
     codes = Sizes(hidden=96, inner=128, heads=3, kv_heads=1, head_dim=32)
     model = files.Ace(TextEncoder(text, 2, VOCABULARY), ConditionEncoder(condition, 1, 1, text.hidden),
                       Dit(dit, 4, condition.hidden, patch=1), AudioTokenizer(codes, 1, LEVELS), AudioDetokenizer(codes, 1),
-                      Vae((1, 1, 1, 1, 1), 80), torch.zeros_like(compose_latents.clock()))  # fmt: skip
+                      Vae((1, 1, 1, 1, 1), 80), compose_latents.clock())  # fmt: skip
     for part, layers in ((model.text_encoder, 2), (model.condition_encoder, 1), (model.transformer, 4),
                          (model.audio_tokenizer, 1), (model.audio_token_detokenizer, 1)):  # fmt: skip
         initialize(part, layers)
@@ -242,7 +242,6 @@ def compose(model, tokenizer, stages, run, given=None):
     def vae():
         found = compose_vae.train(model.vae, run) if given is None else taken(given, model, run)
         rounded(model.vae)
-        model.silence.copy_(compose_latents.clock())
         return found, None
 
     def latents():

@@ -13,8 +13,8 @@ import torch.nn.functional as F
 
 from ace import sampler
 from ace.dit import context_of
+from ace.files import TIMBRE
 from captured_steps import DEVICE, Stepper, say
-from compose_latents import TIMBRE
 from compose_tools import adam, clip, set_rate
 
 SUBSTEPS = 3

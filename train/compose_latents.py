@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 import compose_vae
 from ace.audio_tokens import POOL
+from ace.files import TIMBRE
 from captured_steps import DEVICE, say
 from compose_data import captions, score, synth
 from compose_tools import adam, clip, set_rate
@@ -102,9 +103,6 @@ def build(vae, tokenizer, run):
 
 
 PULSE = 4.0  # as loud as noise is in all channels together, near enough
-
-
-TIMBRE = 750  # frames of it that stand in for a reference too: half a minute, as in the authors' pipeline
 
 
 def clock(frames=2 * TIMBRE):

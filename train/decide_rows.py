@@ -1,5 +1,6 @@
 """Rows for training and evaluation: samples of decide_data as token ids, in batches of one length, made by processes."""
 
+import itertools
 import multiprocessing
 import os
 import random
@@ -37,46 +38,42 @@ class Encoder:
         self.tokenizer = Tokenizer.from_file(str(tokenizer_file))
         self.state, self.question, self.open, self.close, self.decide = (self.tokenizer.token_to_id(t) for t in kev.DELIMITERS)
 
-    def rows(self, state, questions, answered=()):
-        """(ids, option ends) for each question. `answered`: questions with their answers, texts, that come before it in training;
-        an answer follows the decision's token."""
-        pieces = [kev.flat(state), *(text for pair in answered for text in pair)]
+    def rows(self, state, questions, before=()):
+        """(ids, option ends) for each question. `before`: for each, where there are any, those that come before it in training with an
+        answer each after the decision's token, as indices [(question, option)]."""
+        pieces = [kev.flat(state)]
         for question in questions:
             pieces += [kev.flat(question["instructions"]), *kev.option_texts(question)]
         encoded = self.tokenizer.encode_batch([kev.CONTROL.sub("<\u00a6\\1\u00a6>", p) for p in pieces], add_special_tokens=False)
         ids = iter([e.ids for e in encoded])
         prefix = [self.state, *next(ids)]
-        for _ in answered:
-            prefix += [self.question, *next(ids), self.decide, *next(ids)]
-        for question in questions:
-            row, ends = [*prefix, self.question, *next(ids)], []
-            for _ in kev.option_texts(question):
-                row += [self.open, *next(ids), self.close]
+        asked = [(next(ids), [next(ids) for _ in kev.option_texts(question)]) for question in questions]
+        for (instructions, options), others in itertools.zip_longest(asked, before, fillvalue=()):
+            row, ends = [*prefix], []
+            for other, option in others:
+                row += [self.question, *asked[other][0], self.decide, *asked[other][1][option]]
+            row += [self.question, *instructions]
+            for option in options:
+                row += [self.open, *option, self.close]
                 ends.append(len(row) - 1)
             yield [*row, self.decide], ends
 
 
-def answer_text(question, target):
-    """The option that is right, as its row has it; none where none is."""
-    best = max(range(len(target)), key=target.__getitem__)
-    return kev.option_texts(question)[best] if target[best] >= UNCLEAR else None
-
-
 def told_before(chance, questions, asked):
-    """Other questions on the same state with their answers, in any order. A row with them has several places where the answer has to
-    be found, and each is learnt from (decide.language_loss)."""
-    others = [(kev.flat(question["instructions"]), answer_text(question, target)) for question, target in questions if question is not asked]
-    others = [pair for pair in others if pair[1]]
+    """Other questions on the same state with their answers, in any order, as indices. A row with them has several places where the
+    answer has to be found, and each is learnt from (decide.language_loss)."""
+    best = [max(range(len(target)), key=target.__getitem__) for _, target in questions]
+    others = [(i, best[i]) for i, (_, target) in enumerate(questions) if i != asked and target[best[i]] >= UNCLEAR]
     return chance.sample(others, len(others))
 
 
 def training_rows(encoder, made, chance):
-    """(row, ends, target) of every question of a sample."""
-    exact, told = made["family"] in EXACT, TOLD_BY_FAMILY.get(made["family"], TOLD)
-    for question, target in made["questions"]:
-        before = told_before(chance, made["questions"], question) if exact and chance.random() < told else ()
-        for ids, ends in encoder.rows(made["state"], [question], before):
-            yield ids, ends, target, exact
+    """(row, ends, target, whether every word counts) of every question of a sample."""
+    questions, exact, told = made["questions"], made["family"] in EXACT, TOLD_BY_FAMILY.get(made["family"], TOLD)
+    before = [told_before(chance, questions, i) if exact and chance.random() < told else () for i in range(len(questions))]
+    rows = encoder.rows(made["state"], [question for question, _ in questions], before)
+    for (ids, ends), (_, target) in zip(rows, questions):
+        yield ids, ends, target, exact
 
 
 def packed(rows, length):

@@ -13,6 +13,7 @@ from ace.dit import Dit
 from ace.vae import Vae
 
 TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16, "I32": torch.int32, "I64": torch.int64}
+TIMBRE = 750  # frames of silence that stand in for a reference: half a minute, as in the authors' pipeline
 DIFFUSERS = "diffusion_pytorch_model.safetensors"
 VERSION = {"_diffusers_version": "0.40.0.dev0"}
 # transformers' names of what diffusers calls otherwise.
@@ -77,7 +78,7 @@ class Ace(torch.nn.Module):
     def condition(self, text_ids, lyric_ids, text_present=None, lyric_present=None):
         text = self.text_encoder(text_ids)
         lyrics = self.text_encoder.rows(lyric_ids)
-        return self.condition_encoder(text, lyrics, self.silence[:, :750], text_present, lyric_present)
+        return self.condition_encoder(text, lyrics, self.silence[:, :TIMBRE], text_present, lyric_present)
 
     def hints(self, codes):
         """Latents [songs, frames, 64] that audio codes [songs, codes] tell."""
